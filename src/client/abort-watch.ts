@@ -1,9 +1,9 @@
 /**
- * Many calls may depend on one signal. A listener for each would be expensive and make Node warn of a leak, so there
- * is one listener per signal, as long as any call depends on it.
+ * Many calls may depend on one signal. One listener for each call would be expensive and make Node warn of a leak, so
+ * each signal has one listener for as long as any call depends on it.
  */
 
-/** A list and not a `Set`, for the reason that `seams/churn-map.ts` gives. */
+/** A list rather than a `Set`: see `seams/churn-map.ts` for why. */
 interface Watch {
   readonly call: (reason: unknown) => void;
   place: number;
@@ -12,7 +12,7 @@ interface Watch {
 export class AbortWatch {
   readonly #watches = new Map<AbortSignal, Watch[]>();
 
-  /** Calls once when the signal aborts; returns a function that unsubscribes. */
+  /** Calls `call` once when the signal aborts. Returns a function that unsubscribes. */
   watch(signal: AbortSignal, call: (reason: unknown) => void): () => void {
     let watches = this.#watches.get(signal);
     if (watches === undefined) {

@@ -1,7 +1,7 @@
 /**
- * Writes what definitions carry to the server: their schedules and the limits of their queues. What an operator has set by
- * hand stays until it is removed, and a paused schedule stays paused. A definition that has lost its schedule or limits
- * removes nothing.
+ * Writes the schedules and queue limits of task definitions to the server. What an operator has set by hand stays until
+ * it is removed, and a paused schedule stays paused. Removing a schedule or limits from a definition removes nothing on
+ * the server.
  */
 import type { Body, Requests } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -16,8 +16,8 @@ export interface Applied {
   /** The name of the task, which is its queue. */
   readonly task: string;
   /**
-   * `kept`: an operator has set the schedule by hand, and that one stays. `left`: the definition has none any more, and the
-   * one that was applied before is still there. Absent when there is none.
+   * `kept`: an operator has set the schedule by hand, and it stays. `left`: the definition no longer has a schedule,
+   * but the one applied earlier still exists. Absent when there is none.
    */
   readonly schedule?: 'applied' | 'kept' | 'left';
   /** `kept`: an operator has set other limits, and these stay. Absent when the definition has none. */
@@ -40,7 +40,7 @@ export async function apply(transport: Transport, definitions: readonly AnyTask[
   return applied;
 }
 
-/** A refusal says which of the definitions it is about. */
+/** Names the definition in the message of a refusal. */
 async function named<T>(what: string, applying: Promise<T>): Promise<T> {
   try {
     return await applying;
@@ -57,7 +57,7 @@ async function applyLimits(transport: Transport, definition: AnyTask): Promise<A
   return kept ? 'kept' : 'applied';
 }
 
-/** The schedule of a definition has its name. */
+/** A schedule has the name of its definition. */
 async function applySchedule(transport: Transport, definition: AnyTask): Promise<Applied['schedule']> {
   const { name, schedule } = definition;
   if (schedule === undefined) {
@@ -71,8 +71,9 @@ async function applySchedule(transport: Transport, definition: AnyTask): Promise
 }
 
 /**
- * For a worker, before its first lease. A worker that may not set limits continues where the queue has some, because
- * another process applies the definitions; where it has none, the work would run without the limits it relies on.
+ * Applies limits for a worker before its first lease. A worker without permission to set limits continues if the queue
+ * has some, because another process applies the definitions. If the queue has none, the worker stops: its tasks would
+ * run without the limits they rely on.
  */
 export async function applyForWorker(
   definitions: Iterable<AnyTask>,

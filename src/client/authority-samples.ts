@@ -1,20 +1,21 @@
 /**
- * When the authority's instants came by our own clocks, at the earliest. A sample is an exchange: both local clocks before the
- * request was sent, and the authority's time when it answered, which was later. So the authority's instant `g` came at
- * `p + (g − s)` at the earliest, less what the clocks may differ in rate. A sample counts in its epoch only, is used for
- * 10 s, and is dropped when the two local clocks have moved apart: then one of them was set, or stood still.
+ * Maps the authority's timestamps to the earliest moment they can have occurred by the local clocks. A sample pairs
+ * `p`, both local clocks before a request was sent, with `s`, the authority's time when it answered, which was later.
+ * So the authority's instant `g` came at `p + (g − s)` at the earliest, less the possible difference in clock rate. A
+ * sample is valid in its epoch only and for 10 s. It is dropped when the two local clocks diverge: one of them was set,
+ * or stood still.
  */
 import type { Clock } from '../seams/clock.ts';
 import { type Moment, momentOf } from '../seams/deadline.ts';
 
-/** How old a sample may be; while anything waits, one is exchanged twice in this time. */
+/** The maximum age of a sample. While a call waits, samples are exchanged twice in this time. */
 const AGE_MAX_MS = 10_000;
 export const EXCHANGE_MS = AGE_MAX_MS / 2;
-/** The authority may slew by 1 %, and local clocks drift by less than the rest. */
+/** The authority's clock may slew by 1 %; the rest is more than local clocks drift. */
 const RATE = 0.015;
-/** The authority's time is whole milliseconds, at both ends. */
+/** The authority rounds both instants to whole milliseconds. */
 const ROUNDING_MS = 1;
-/** Local clocks further apart than that disagree. */
+/** Local clocks that diverge by this much disagree. */
 const APART_MS = 50;
 
 interface Sample {
@@ -31,11 +32,11 @@ export class AuthoritySamples {
     this.#clock = clock;
   }
 
-  /** `sent`: before the request was sent that this time came with, or before any earlier one. */
+  /** `sent` is a moment before the request that returned `atMs` was sent, or before any earlier request. */
   note(sent: Moment, atMs: number, epoch: number): void {
     const best = this.#usable(epoch);
     const isOld = best === null || sent.monotonicMs - best.sent.monotonicMs > EXCHANGE_MS;
-    // The later it was sent before the same instant, the less time was lost on the way.
+    // For the same instant, a later `sent` means less time spent in transit, so a tighter bound.
     if (isOld || sent.monotonicMs - atMs >= best.sent.monotonicMs - best.atMs)
       this.#best = { sent, atMs, epoch };
   }

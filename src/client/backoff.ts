@@ -1,6 +1,6 @@
 /**
- * Retries what failed for a transient reason: the server is unreachable, overloaded, or not yet writing. Delays grow
- * from a tenth of a second to five seconds. Permanent faults are thrown, and permanent refusals returned, at once.
+ * Retries transient failures: the server is unreachable, overloaded, or not yet writing. Delays grow from a tenth of a
+ * second to five seconds. Permanent faults are thrown and permanent refusals returned at once.
  */
 
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -15,7 +15,7 @@ export function isTransient(fault: unknown): fault is LeaseholdError {
   return fault instanceof LeaseholdError && fault.retryable;
 }
 
-/** The delays between the attempts at one thing. */
+/** The delays between retries of one call. */
 export class Backoff {
   private nextMs = FIRST_DELAY_MS;
   private readonly maxMs: number;
@@ -36,7 +36,9 @@ export class Backoff {
   }
 }
 
-/** Calls until the answer is not transient. Rejects with the reason of the signal once it has aborted between two calls. */
+/**
+ * Repeats the call until its answer is not transient. Rejects with the signal's reason if it aborts between two calls.
+ */
 export async function retryUntilAnswered<T extends { readonly ok: true }>(
   timers: Timers,
   signal: AbortSignal,

@@ -1,6 +1,7 @@
 /**
- * Requeueing and cancelling many tasks: those that match a filter, or those whose ids are given. Nothing is sent before the result is
- * awaited or iterated. By filter the authority looks for the tasks, call by call; tasks created after the first call never match.
+ * Requeues or cancels many tasks: those that match a filter, or those with the given ids. Nothing is sent before the
+ * result is awaited or iterated. With a filter the authority searches for the tasks, one call after the other; tasks
+ * created after the first call never match.
  */
 import type { ErrorCode } from '../protocol/leasehold-error.ts';
 import { type Duration, durationMs } from './durations.ts';
@@ -23,15 +24,20 @@ export interface BulkTotals {
   readonly refused: number;
 }
 
-/** Await it: run to the end, give the totals. Iterate it: one outcome at a time; breaking off stops after the call under way. */
+/**
+ * Await it to run to the end and get the totals. Iterate it to get one outcome at a time; breaking out stops after the
+ * call in flight.
+ */
 export interface Bulk extends AsyncIterable<BulkOutcome>, PromiseLike<BulkTotals> {}
 
-/** At least one field. Bounds of time are exclusive; text is an instant as `Task.createdAt` has it. */
+/**
+ * At least one field is required. Time bounds are exclusive; a string is an instant in the format of `Task.createdAt`.
+ */
 export interface BulkFilter {
   readonly queue?: string;
   readonly state?: TaskState;
   readonly key?: string;
-  /** Only tasks that this worker has leased. */
+  /** Only tasks leased by this worker. */
   readonly workerId?: string;
   /** Only tasks with exactly this `reason`. */
   readonly reason?: string;
@@ -41,21 +47,21 @@ export interface BulkFilter {
   readonly endedBefore?: Date | string;
 }
 
-/** Ids may come from anywhere, one after the other. */
+/** Task ids from any iterable, such as a file or a query. */
 export type TaskIds = AsyncIterable<string> | Iterable<string>;
 
 export interface CancelManyOptions {
-  /** For people who read the log. */
+  /** Recorded in the log. */
   readonly reason?: string;
-  /** Ends it after the call under way: what is awaited or iterated then rejects with the reason of the signal. */
+  /** Stops after the call in flight; awaiting or iterating then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** How many tasks at most. */
+  /** The maximum number of tasks. */
   readonly limit?: number;
 }
 
 export interface RequeueManyOptions extends CancelManyOptions {
   readonly delay?: Duration;
-  /** These two are those of the ended tasks unless given. */
+  /** The queue and priority of the new tasks; by default those of the ended tasks. */
   readonly queue?: string;
   readonly priority?: number;
 }
@@ -74,7 +80,7 @@ const FILTERS: Readonly<Record<keyof BulkFilter, string>> = {
 const CANCEL_OPTIONS = ['reason', 'signal', 'limit'];
 const REQUEUE_OPTIONS = [...CANCEL_OPTIONS, 'delay', 'queue', 'priority'];
 const A_CALL_MAX = 1_000;
-/** So many single calls are sent together; the transport puts them into batches. */
+/** How many single calls are sent together; the transport batches them. */
 const TOGETHER = 128;
 
 export function requeueMany(
@@ -126,7 +132,7 @@ function bulk(outcomes: () => AsyncGenerator<BulkOutcome>): Bulk {
     return { done, refused };
   };
   return {
-    // biome-ignore lint/suspicious/noThenProperty: awaiting it is how it is run to the end.
+    // biome-ignore lint/suspicious/noThenProperty: awaiting it runs it to the end.
     then: (resolve, reject) => totals().then(resolve, reject),
     [Symbol.asyncIterator]: outcomes,
   };

@@ -1,4 +1,4 @@
-/** The second argument of a call, judged in one place whichever way the call takes. */
+/** Checks the options of a call, in one place for all transports. */
 import type { Problem } from '../protocol/problem.ts';
 import { isObject } from './reply-text.ts';
 import { invalid } from './request-text.ts';
@@ -12,12 +12,12 @@ const KNOWN: readonly string[] = [
 ] satisfies (keyof TransportOptions)[];
 
 /**
- * The answer to a call that its options keep from being made; null when it may be made. Like an unknown field, an
- * unknown option is refused: its caller relies on it. One of the wrong kind is a bug of the caller.
+ * The answer to a call whose options are invalid; null when the call may be sent. An unknown option is refused like an
+ * unknown field, because its caller relies on it. An option of the wrong type is a bug of the caller and throws.
  */
 export function settledByOptions(options: TransportOptions): Promise<Problem> | null {
   if (!isObject(options)) return Promise.resolve(invalid('The options must be an object.'));
-  // Its own fields alone: an AbortController has a signal, and is often given as it is.
+  // Own fields only: callers often pass an AbortController itself, which has an inherited `signal`.
   for (const option of Object.keys(options)) {
     if (!KNOWN.includes(option)) return Promise.resolve(invalid(`The option ${option} is unknown.`));
   }
@@ -31,7 +31,7 @@ export function settledByOptions(options: TransportOptions): Promise<Problem> | 
   return signal?.aborted ? Promise.reject(signal.reason) : null;
 }
 
-/** What the handle says itself with a call is unknown to its callers: a refusal then, else null. */
+/** Options that only the handle itself may set: a refusal when a caller sets one, else null. */
 export function unknownToCallers(options: CallOptions | undefined): Problem | null {
   if (!isObject(options)) return null;
   const own = ['isRenewal', 'isTokenOwn'].find((name) => name in options);

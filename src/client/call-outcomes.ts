@@ -1,6 +1,6 @@
 /**
- * What becomes of a call once its request has come back or has not: an answer for the caller, a retry, or
- * a fault. A refusal is an answer; a server that is busy, stopping or unreachable is a reason to retry.
+ * Decides what happens after a request was answered or lost: an answer for the caller, a retry, or a fault. A refusal
+ * is an answer; a server that is busy, stopping or unreachable is a reason to retry.
  */
 
 import { type Effect, LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -16,23 +16,23 @@ import { isSafeAgain, retryOf } from './retries.ts';
 import type { RetrySchedule } from './retry-schedule.ts';
 import type { Transport } from './transport.ts';
 
-/** What this needs from the transport around it. */
+/** What the transport provides. */
 export interface CallOutcomesWorld {
   readonly timers: Timers;
   readonly schedule: RetrySchedule;
   readonly nowMs: () => number;
   readonly retrying: ((fault: LeaseholdError) => void) | undefined;
   readonly ask: Transport['call'];
-  /** Sends a call once more. */
+  /** Sends the call again. */
   readonly resend: (call: PendingCall) => void;
-  /** Sends a call once more, under a new id of its own. */
+  /** Sends the call again under a newly generated id. */
   readonly restart: (call: PendingCall) => void;
 }
 
-/** A request that was open this long had a good connection; its end is the first failure of a new series. */
+/** A request open for this long had a working connection, so its end starts a new series of failures. */
 const GOOD_MS = 1_000;
 
-/** The one refusal with a status of 500 and above that says that nothing was changed. */
+/** The only refusal with a status of 500 or above that guarantees that nothing changed. */
 const DISK_FULL = 'DISK_FULL';
 
 interface Delayed {
@@ -61,7 +61,7 @@ export class CallOutcomes {
       return;
     }
     body.ok = true;
-    // A repeat of our own lost answer is not a duplicate for the caller, which called once.
+    // The repeat of a lost answer is not a duplicate for the caller, which called once.
     if (body.duplicate && call.isUncertain && isOwn(call, body)) delete body.duplicate;
     call.resolve(body);
   }
@@ -83,19 +83,19 @@ export class CallOutcomes {
         (fault: unknown) => call.reject(stillUnknown(fault)),
       );
     } else if (call.isUncertain && code === 'LEASE_NOT_HELD' && call.generatedId !== '') {
-      // The lost answer was a grant, which the server took back when the connection broke. So nothing is held.
+      // The lost answer was a grant. The server released it when the connection broke, so nothing is held.
       call.isUncertain = false;
       this.#world.restart(call);
     } else call.resolve(refusal);
   }
 
-  /** Calls that the server would not take now. */
+  /** Calls that the server did not accept for now. */
   postponed(calls: readonly PendingCall[], body: WireBody, retryAfterMs: number): void {
     const waitMs = this.#world.schedule.pauseOf(body.code, retryAfterMs);
     this.#again(calls, transientEffect(body) ?? 'unknown', waitMs, (call) => transientFault(call, body));
   }
 
-  /** Calls whose request did not come back. */
+  /** Calls whose request was lost. */
   lost(calls: readonly PendingCall[], fault: HttpFault): void {
     if (fault.isLate) for (const call of calls) call.wasLate = true;
     this.#again(calls, fault.effect, 0, (call) => unreachable(call, fault));
@@ -135,12 +135,12 @@ export class CallOutcomes {
       delayed.hold.cancel();
       for (const call of calls) if (!call.isSettled) resend(call);
     });
-    // A caller waits for the answer, so the process must stay alive until the retry.
+    // A caller awaits the answer, so the process must stay alive until the retry.
     const delayed: Delayed = { calls, timer, hold: timers.hold() };
     this.#delayed.add(delayed);
   }
 
-  /** Stops retrying: calls that wait for a retry are rejected. */
+  /** Stops retrying and rejects the calls that wait for a retry. */
   stop(): void {
     this.#isStopped = true;
     for (const { calls, timer, hold } of this.#delayed) {
@@ -152,8 +152,8 @@ export class CallOutcomes {
   }
 
   /**
-   * Releases what was granted to a caller that has gone. A grant that never arrives is taken back by the server.
-   * A named lease whose token the caller chose may be in use again by now.
+   * Releases a grant whose caller has given up. The server itself releases a grant whose answer never arrives. A named
+   * lease with a token chosen by the caller is left alone: the caller may be using it again.
    */
   #giveBack({ operation, generatedId, isTokenOwn }: PendingCall, body: WireBody): void {
     const isTask = operation === 'task.lease';
@@ -172,12 +172,12 @@ export class CallOutcomes {
   }
 }
 
-/** Whether the answer speaks of what this very call made; a live dedup key may have given another task. */
+/** Whether the answer is about what this call created; a live dedup key may have returned another task. */
 function isOwn(call: PendingCall, body: WireBody): boolean {
   return call.generatedId !== '' && (call.operation !== 'task.create' || body.task_id === call.generatedId);
 }
 
-/** Looking changes nothing. */
+/** A read changes nothing. */
 export function effectOf({ operation }: PendingCall, effect: Effect): Effect {
   return OPERATION_ROWS[operation].method === 'GET' ? 'none' : effect;
 }
@@ -192,7 +192,7 @@ function transientFault({ effect }: PendingCall, body: WireBody): LeaseholdError
   return new LeaseholdError(refusal.code, refusal.detail, { retryable: true, effect, problem: refusal });
 }
 
-/** Looking changes nothing, but the call that it was about may have. */
+/** The lookup changed nothing, but the call it looked for may have. */
 function stillUnknown(fault: unknown): unknown {
   if (!(fault instanceof LeaseholdError) || fault.effect === 'unknown') return fault;
   const { code, message, retryable } = fault;

@@ -1,6 +1,6 @@
 /**
- * A handle as small as a browser wants it: leases that are held and renewed for a program, what the authority knows, the
- * log, and `call` for the operations as the wire has them. `Leasehold` adds what only a process can do.
+ * The handle for browsers: leases that renew themselves, reads of the authority's state, the log, and `call` for raw
+ * wire operations. `Leasehold` adds what needs a process.
  */
 
 import type { Body, Operation, Requests } from '../operations/table.ts';
@@ -36,8 +36,8 @@ export interface FollowOptions<Type extends EntryType = EntryType> {
   /** Only entries of these types. */
   readonly types?: readonly Type[];
   /**
-   * The first position. Without one, from now on: from the entry after the newest at the moment the server takes the first
-   * request, which is sent when the iteration begins.
+   * The first position to deliver. By default only new entries: those after the newest entry at the time the server
+   * receives the first request, which is sent when the iteration begins.
    */
   readonly from?: number;
   readonly signal?: AbortSignal;
@@ -45,16 +45,16 @@ export interface FollowOptions<Type extends EntryType = EntryType> {
 
 export interface EntriesOptions<Type extends EntryType = EntryType> extends PageOptions {
   readonly types?: readonly Type[];
-  /** The first position; the first that is kept when there is none. */
+  /** The first position; by default the oldest entry that is kept. */
   readonly from?: number;
 }
 
 const IN_PROCESS: Connection = { state: 'live', url: null };
 
-/** How many entries a page of the log has by default. */
+/** The default page size of the log. */
 const ENTRIES_A_PAGE = 100;
 
-/** What the rest of the package needs of a handle and its users do not. */
+/** Internals of a handle for the rest of the package, hidden from its users. */
 let parts: (client: Client) => { transport: Transport; leases: NamedLeases; closing: AbortSignal };
 
 export class Client implements AsyncDisposable {
@@ -65,7 +65,7 @@ export class Client implements AsyncDisposable {
   readonly workers: Workers;
   readonly #transport: Transport;
   readonly #leases: NamedLeases;
-  /** Aborted by `close`: whatever runs in the background ends. */
+  /** Aborted by `close`, which ends all background work. */
   readonly #closing = new AbortController();
 
   static {
@@ -86,24 +86,25 @@ export class Client implements AsyncDisposable {
     this.workers = workersOf(transport);
   }
 
-  /** A lease that renews itself until it is released or lost. Throws LEASE_HELD when it is not available within `wait`. */
+  /** Acquires a lease that renews itself until it is released or lost. Throws LEASE_HELD when it is not free within `wait`. */
   acquire(name: string, options?: LeaseOptions): Promise<Lease> {
     return this.#leases.acquire(name, options);
   }
 
-  /** The same; null when it is held. Everything else that goes wrong is thrown. */
+  /** Like `acquire`, but returns null when the lease is held by another holder. Every other failure is thrown. */
   tryAcquire(name: string, options?: LeaseOptions): Promise<Lease | null> {
     return this.#leases.tryAcquire(name, options);
   }
 
-  /** All of the names under one fencing number, or none. */
+  /** Acquires all of the names under one fencing number, or none. */
   acquireAll(names: readonly string[], options?: LeaseOptions): Promise<LeaseSet> {
     return this.#leases.acquireAll(names, options);
   }
 
   /**
-   * Runs `work` while it holds the lease, and gives it back in any case. Throws LEASE_HELD when it is not available
-   * within `wait`. When it is lost, `lease.signal` aborts, `work` is awaited, and then LEASE_LOST is thrown.
+   * Runs `work` while holding the lease, and releases it even when `work` throws. Throws LEASE_HELD when the lease is
+   * not free within `wait`. When the lease is lost, `lease.signal` aborts, `work` is awaited, and then LEASE_LOST is
+   * thrown.
    */
   withLease<T>(name: string, work: LeasedWork<T>): Promise<T>;
   withLease<T>(name: string, options: LeaseOptions, work: LeasedWork<T>): Promise<T>;
@@ -115,12 +116,12 @@ export class Client implements AsyncDisposable {
     return ask(this.#transport, 'status.get', {});
   }
 
-  /** The name and the scopes of the token in use. */
+  /** The name and the scopes of the current token. */
   whoami(): Promise<Identity> {
     return ask(this.#transport, 'whoami.get', {});
   }
 
-  /** Durable entries from a position on, oldest first, up to the newest. */
+  /** Lists durable log entries from a position on, oldest first, up to the newest. */
   entries<Type extends EntryType = EntryType>(options: EntriesOptions<Type> = {}): Listing<EntryOf<Type>> {
     checkFilter(options, ['types', 'from'], 'entries');
     const { types, from, limit = ENTRIES_A_PAGE } = options;
@@ -132,14 +133,14 @@ export class Client implements AsyncDisposable {
       });
       if (!reply.ok) throw LeaseholdError.of(reply);
       const items = reply.entries.map((entry) => camelCased(entry) as unknown as EntryOf<Type>);
-      // A page that is not full has reached the end.
+      // A page that is not full is the last one.
       return { items, cursor: items.length < limit ? null : String(items.at(-1)!.seq + 1) };
     });
   }
 
   /**
-   * Entries as they become durable, from a position on; without one, from now on. Ends with the signal or the handle; once it has begun,
-   * a server that is away is waited for.
+   * Streams log entries as they become durable, from a position on; by default only new entries. Ends when the signal
+   * aborts or the handle is closed. Once begun, it reconnects for as long as the server is away.
    */
   follow<Type extends EntryType = EntryType>(
     options: FollowOptions<Type> = {},
@@ -153,8 +154,8 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * An operation as the wire has it: snake_case in, a body with `ok: true` or a refusal with `ok: false` out. Only
-   * faults are thrown.
+   * Calls a wire operation directly: takes snake_case fields, returns a body with `ok: true` or a refusal with `ok:
+   * false`. Only faults are thrown.
    */
   call<Op extends Operation>(
     operation: Op,
@@ -165,12 +166,12 @@ export class Client implements AsyncDisposable {
     return refused === null ? this.#transport.call(operation, request, options) : Promise.resolve(refused);
   }
 
-  /** How the authority is reached at the moment. */
+  /** How the client currently reaches the authority. */
   get connection(): Connection {
     return this.#transport.connection?.current ?? IN_PROCESS;
   }
 
-  /** Calls when `connection` changes, until the result is disposed of. */
+  /** Calls the listener when `connection` changes, until the returned object is disposed of. */
   on(event: 'connection', listener: (connection: Connection) => void): Disposable {
     if (event !== 'connection' || typeof listener !== 'function')
       throw new TypeError("on takes 'connection' and a function.");
@@ -202,7 +203,7 @@ export function closingOf(client: Client): AbortSignal {
   return parts(client).closing;
 }
 
-/** The signal of something that ends with the handle, and with its caller's signal if there is one. */
+/** A signal that aborts when the handle is closed, or when the caller's own signal aborts. */
 export function endOf(client: Client, signal: AbortSignal | undefined): AbortSignal {
   const closing = closingOf(client);
   return signal === undefined ? closing : AbortSignal.any([closing, signal]);
@@ -212,7 +213,7 @@ export async function* shownEntries(entries: AsyncIterable<object>): AsyncGenera
   for await (const entry of entries) yield camelCased(entry) as unknown as Entry;
 }
 
-/** Options may be left out before a function, which is always last. */
+/** Splits arguments: the function comes last, the options before it are optional. */
 export function optionsAndWork<Options extends object, Work>(
   rest: readonly [Work] | readonly [Options, Work],
 ): [Options, Work] {

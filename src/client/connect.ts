@@ -1,4 +1,4 @@
-/** `connect`: a client of one server, or of several that stand in for each other. */
+/** `connect`: a client of one server, or of a leader and its standbys. */
 import type { Http } from '../seams/http.ts';
 import type { Sockets } from '../seams/sockets.ts';
 import { durationMs } from './durations.ts';
@@ -10,20 +10,20 @@ import type { ServerAddress } from './wire.ts';
 import type { ClientWorld } from './world.ts';
 
 export interface ConnectOptions {
-  /** Shown to the server with every request. */
+  /** The bearer token sent with every request. */
   readonly token?: string;
-  /** How often and how long a call without an answer is retried. */
+  /** How often and for how long an unanswered call is retried. */
   readonly retry?: RetryOptions;
-  /** 'live', the default: a WebSocket, or HTTP where an upgrade is refused. 'http': HTTP only. */
+  /** 'live' (default): a WebSocket, falling back to HTTP where the upgrade is refused. 'http': HTTP only. */
   readonly transport?: 'live' | 'http';
   /** Called with background faults, such as one that stops a worker; by default they are written to stderr. */
   readonly onFault?: (fault: unknown) => void;
 }
 
-/** One server, or several that stand in for each other. */
+/** The URL of one server, or those of a leader and its standbys. */
 export type Servers = string | URL | readonly (string | URL)[];
 
-/** Ways to servers. Null where there are no WebSockets. */
+/** The network access of a client; `sockets` is null where there are no WebSockets. */
 export interface Network {
   http(): Http;
   sockets(): Sockets | null;
@@ -34,7 +34,7 @@ export const DEFAULT_URL = 'http://127.0.0.1:7420';
 export const CONNECT_OPTIONS: readonly string[] = ['token', 'retry', 'transport', 'onFault'];
 const RETRY_OPTIONS = ['tries', 'within', 'maxMs'];
 
-/** Nothing is sent yet: a server that is not there is found out by the first call. */
+/** Sends nothing: an unreachable server is reported by the first call. */
 export function connectWith<Handle>(
   Handle: new (transport: Transport, world: ClientWorld) => Handle,
   network: Network,
@@ -60,11 +60,11 @@ function addressOf(given: string | URL): ServerAddress {
   const text = given instanceof URL ? given.href : given;
   const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    // What stands before an @ may be a secret.
+    // The part before an @ may be a secret.
     const shown = String(text).replace(/^(\w+:\/\/)?.*@/, '$1…@');
     throw new TypeError(`${shown} is not the URL of a server; it looks like ${DEFAULT_URL}.`);
   }
-  // The URL itself is not shown: it has a secret in it.
+  // The message leaves out the URL, which contains a secret.
   if (url.username !== '' || url.password !== '') {
     throw new TypeError(`The URL of ${url.host} must not carry a password; give the option token instead.`);
   }

@@ -1,12 +1,13 @@
-/** How a client reaches its authority at the moment, and those who want to know when that changes. */
+/** How a client currently reaches its authority, and the listeners for changes. */
 
 /**
- * `idle`: nothing was sent yet. `live`: over a live connection, or in this process. `polling`: by HTTP, because `transport`
- * says so or an upgrade was refused. `away`: the last attempt reached no server; calls are retried.
+ * `idle`: nothing was sent yet. `live`: over a live connection, or in this process. `polling`: over HTTP, because of
+ * the option `transport` or because the upgrade was refused. `away`: the last attempt reached no server; calls are
+ * retried.
  */
 export interface Connection {
   readonly state: 'idle' | 'live' | 'polling' | 'away';
-  /** The server; null before the first call and in process. */
+  /** The URL of the server; null before the first call and in process. */
   readonly url: string | null;
 }
 
@@ -27,11 +28,11 @@ export class ConnectionWatch {
     const { state: before, url: urlBefore } = this.#current;
     if (before === state && urlBefore === url) return;
     this.#current = { state, url };
-    for (const listener of [...this.#listeners]) this.#tell(listener);
+    for (const listener of [...this.#listeners]) this.#notify(listener);
   }
 
-  /** A listener that throws must not cost the call whose answer brought the change. */
-  #tell(listener: (connection: Connection) => void): void {
+  /** An exception of a listener must not fail the call whose answer caused the change. */
+  #notify(listener: (connection: Connection) => void): void {
     try {
       listener(this.#current);
     } catch (fault) {

@@ -1,27 +1,27 @@
-/** When a schedule is due, as definitions and `schedules.put` say it, and as the wire has it. */
+/** The timing of a schedule, as given to definitions and `schedules.put` and as sent on the wire. */
 import type { Requests } from '../operations/table.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { given } from './queries.ts';
 import { refuseUnknown } from './unknown-options.ts';
 
-/** When a schedule is due, and what becomes of due times that overlap or were missed. */
+/** When a schedule is due, and what happens when due times overlap or were missed. */
 export type Cron = (
   | {
       /** Five fields, six with seconds first, or a word such as `@daily`. */
       readonly cron: string;
-      /** Such as `Europe/Berlin`; UTC by default. */
+      /** An IANA time zone such as `Europe/Berlin`; UTC by default. */
       readonly timeZone?: string;
     }
   | { readonly every: Duration }
 ) & {
-  /** `skip`, by default: no due time fires while a task of the schedule has not ended. */
+  /** `skip` (default): a due time does not fire while an earlier task of the schedule has not ended. */
   readonly overlap?: 'skip' | 'allow';
-  /** Which missed due times fire: the latest one by default. */
+  /** Which missed due times fire; `one` (default) fires the latest. */
   readonly catchUp?: 'none' | 'one' | 'all';
-  /** Each due time fires up to so much later. */
+  /** Delays each due time by a random time up to this. */
   readonly jitter?: Duration;
   readonly startsAt?: Date;
-  /** No due time at or after it. */
+  /** The schedule has no due times at or after this instant. */
   readonly endsAt?: Date;
 };
 
@@ -36,7 +36,7 @@ export const CRON_OPTIONS = [
   'endsAt',
   'input',
 ];
-/** What is wrong with a schedule is reported where it was written, not where it is first used. */
+/** Reports an invalid schedule where it is defined rather than where it is first used. */
 export function checkSchedule(schedule: object, what: string): void {
   refuseUnknown(schedule, CRON_OPTIONS, what);
   timesOf(schedule as Cron);

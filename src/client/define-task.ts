@@ -1,7 +1,7 @@
 /**
- * `defineTask`: what producers and workers of a task agree on, and nothing else. Its name is the queue, its
- * input the payload, the handler's return value the result, all as plain JSON: an HTTP client sees the
- * same task. What travels is the value as it was given; who receives it gets it as the schema gives it out.
+ * `defineTask`: what producers and workers of a task share, and nothing else. Its name is the queue, its input the
+ * payload, the handler's return value the result, all as plain JSON: an HTTP client sees the same task. Values are sent
+ * as given; the receiver gets them as its schema transforms them.
  */
 import { type Cron, checkSchedule } from './cron.ts';
 import { type Duration, durationMs } from './durations.ts';
@@ -14,39 +14,39 @@ import {
 } from './standard-schema.ts';
 import { refuseUnknown } from './unknown-options.ts';
 
-/** What happens when a handler fails. */
+/** How often and when a failed task is retried. */
 export interface RetryPolicy {
-  /** The failure that is final; default 5. */
+  /** The number of failures after which the task is FAILED; default 5. */
   readonly maxFailures?: number;
-  /** Before the second attempt, doubled with every further failure; default one second. */
+  /** The delay before the second attempt, doubled with every further failure; default one second. */
   readonly backoff?: Duration;
-  /** Default five minutes. */
+  /** The maximum delay between attempts; default five minutes. */
   readonly maxBackoff?: Duration;
 }
 
 export interface TaskPolicy<Input = unknown> {
-  /** How long a worker's lease lasts between renewals, unless the worker says otherwise. */
+  /** How long a worker's lease lasts without renewal; the worker's own option takes precedence. */
   readonly ttl?: Duration;
-  /** How long a handler may take before the task has failed, unless the worker says otherwise; no limit by default. */
+  /** How long a handler may take before the attempt fails; no limit by default. The worker's own option takes precedence. */
   readonly timeout?: Duration;
   readonly retry?: RetryPolicy;
-  /** How often it may be started at all, so that a task that kills its workers ends. */
+  /** The maximum number of attempts, so that a task that crashes its workers ends. */
   readonly maxAttempts?: number;
-  /** −128 … 127, higher first. */
+  /** −128 … 127; higher runs first. */
   readonly priority?: number;
-  /** Whom or what it is for: tasks can be found by it, and limits count by it. */
+  /** The customer or subject the task is for. Tasks can be searched by key, and limits can apply per key. */
   key?(input: NoInfer<Input>): string;
-  /** While a task of this queue with the same key has not ended, there is no second one. */
+  /** At most one unfinished task of the queue has a given dedup key; enqueueing another returns the existing one. */
   dedupKey?(input: NoInfer<Input>): string;
-  /** Creates a task with this input at each of its due times. Set by `lh.apply`; its name is that of the task. */
+  /** Creates a task with this input at each due time. Set by `lh.apply`; the schedule has the name of the task. */
   readonly schedule?: Cron & { readonly input: NoInfer<Input> };
-  /** How much of it runs at once and in a given time. Set by `lh.apply`, and by a worker before its first lease. */
+  /** The concurrency and rate limits of the queue. Set by `lh.apply`, and by a worker before its first lease. */
   readonly limits?: Limits;
 }
 
 /**
- * `Input` is what `enqueue` takes and `Output` what `result` gives; `Accepted` is what the handler gets and
- * `Returned` what it returns. They differ only where a schema transforms. `Checkpoint` is what the handler saves on its way.
+ * `Input` is what `enqueue` takes and `Output` what `result` returns; `Accepted` is what the handler receives and
+ * `Returned` what it returns. They differ only where a schema transforms. `Checkpoint` is what the handler saves.
  */
 export interface TaskDefinition<
   Input = unknown,
@@ -61,25 +61,25 @@ export interface TaskDefinition<
   readonly checkpoint?: StandardSchema<unknown, Checkpoint>;
 }
 
-/** Any definition. */
+/** A task definition of any type. */
 export type AnyTask = TaskDefinition<unknown, unknown>;
 
-/** One whose result is this. */
+/** A definition with this output. */
 export type TaskOf<Output> = TaskDefinition<unknown, Output, unknown, unknown>;
 
-/** What `enqueue` takes for a definition: `InputOf<typeof mail>`. */
+/** The input type of a definition: `InputOf<typeof mail>`. */
 export type InputOf<Definition> =
   Definition extends TaskDefinition<infer Input, infer _Output, infer _Accepted, infer _Returned>
     ? Input
     : never;
 
-/** What its receipts give. */
+/** The output type of a definition. */
 export type OutputOf<Definition> =
   Definition extends TaskDefinition<infer _Input, infer Output, infer _Accepted, infer _Returned>
     ? Output
     : never;
 
-/** The schemas of a definition, each of which may be left out. */
+/** The schemas of a definition, all optional. */
 export interface TaskSchemas<
   I extends StandardSchema = StandardSchema,
   O extends StandardSchema = StandardSchema,
@@ -105,19 +105,19 @@ const OPTIONS = [
 ];
 export const RETRY_OPTIONS = ['maxFailures', 'backoff', 'maxBackoff'];
 
-/** A name alone would be taken for a definition without one, and its tasks would go to a queue that no worker reads. */
+/** A bare name has no `name` property, so its tasks would go to a queue that no worker reads. */
 export function assertDefinition(definition: unknown): void {
   if (typeof definition === 'object' && typeof (definition as { name?: unknown } | null)?.name === 'string')
     return;
   throw new TypeError('A task is named by what defineTask gives, not by a text or anything else.');
 }
 
-/** Without schemas, the types are what the program says and are not checked. */
+/** Without schemas, values are typed as declared and not checked at run time. */
 export function defineTask<Input, Output = unknown, Checkpoint = unknown>(
   name: string,
   options?: TaskPolicy<Input> & { readonly [Side in keyof TaskSchemas]?: never },
 ): TaskDefinition<Input, Output, Input, Output, Checkpoint>;
-/** With schemas, types come from them. */
+/** With schemas, types are inferred and values are checked. */
 export function defineTask<
   I extends StandardSchema = StandardSchema,
   O extends StandardSchema = StandardSchema,
@@ -146,7 +146,7 @@ export function defineTask(
   }
   if (options.schedule !== undefined) checkSchedule(options.schedule, `the schedule of task ${name}`);
   if (options.limits !== undefined) wireLimits(options.limits, `task ${name}`);
-  // An invalid duration is reported where it was written, not where it is first used.
+  // Reports an invalid duration where it is defined rather than where it is first used.
   const { ttl, timeout, retry } = options;
   for (const duration of [ttl, timeout, retry?.backoff, retry?.maxBackoff]) {
     if (duration !== undefined) durationMs(duration);

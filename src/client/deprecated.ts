@@ -1,4 +1,4 @@
-/** The operations of the wire as methods of the handle, as 0.1 had them. They go with 0.3; `call` takes their place. */
+/** Wire operations as methods of the handle, as in 0.1. Removed in 0.3; use `call`. */
 
 import type { EntryRecord } from '../operations/records.ts';
 import type { Body, Operation, Requests } from '../operations/table.ts';
@@ -7,7 +7,7 @@ import { OPERATION_ROWS } from './operation-table.ts';
 import type { SessionFollowOptions } from './sessions.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
-/** One operation of the table as a call; a request without required fields may be left out. */
+/** One wire operation as a function; the request is optional when it has no required fields. */
 export type WireCall<Op extends Operation> =
   Record<never, never> extends Requests[Op]
     ? (request?: Requests[Op], options?: CallOptions) => Promise<Reply<Body<Op>>>
@@ -17,7 +17,7 @@ type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : Name;
 
-/** All operations of a group: `lease.acquire_all` is `acquireAll` of `lease`. */
+/** All operations of a group as methods: `lease.acquire_all` is `acquireAll` of `lease`. */
 export type WireGroup<Group extends string> = {
   readonly [Op in Operation as Op extends `${Group}.${infer Name}` ? CamelCase<Name> : never]: WireCall<Op>;
 };

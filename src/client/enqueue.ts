@@ -1,6 +1,6 @@
 /**
- * `enqueue` and `enqueueMany`: make tasks by their definition. An input that does not fit makes no task. The client
- * chooses the id, so a lost reply is retried safely and one call makes one task.
+ * `enqueue` and `enqueueMany`: create tasks from a definition. An input that does not fit its schema creates no task.
+ * The client generates the id, so a lost reply is retried safely and one call creates one task.
  */
 
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -11,21 +11,21 @@ import { type CheckedTask, checkedTask, type EnqueueOptions, NO_OPTIONS } from '
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
-/** One of several tasks of the same kind. */
+/** One task of an `enqueueMany` call. */
 export type EnqueueItem<Input> = EnqueueOptions & { readonly input: Input };
 
 export interface EnqueueReceipt<Output> extends Receipt<Output> {
-  /** Where in the log the task stands; it is durable. */
+  /** The position in the log at which the task is durable. */
   readonly seq: number;
-  /** The task was there already, by its id or its dedup key. */
+  /** A task with the same id or dedup key already existed. */
   readonly duplicate: boolean;
-  /** WAITING, unless it was there already: then as it was when the call was answered. */
+  /** WAITING for a new task; for a duplicate its state when the call was answered. */
   readonly state: TaskState;
-  /** Why it ended, of a duplicate that is FAILED or DEAD; `tasks.requeue` runs it again. */
+  /** Why a duplicate is FAILED or DEAD; `tasks.requeue` runs it again. */
   readonly reason?: string;
 }
 
-/** What the authority said. */
+/** The authority's answer. */
 type Created = Pick<EnqueueReceipt<unknown>, 'taskId' | 'seq' | 'duplicate' | 'state' | 'reason'>;
 
 class Enqueued<Output> extends TaskReceipt<Output> implements EnqueueReceipt<Output> {
@@ -53,7 +53,10 @@ export async function enqueue<Input, Output>(
   return send(transport, world, definition, await checkedTask(definition, input, options));
 }
 
-/** Inputs are all checked before anything is sent. Every task is judged on its own; the first refusal is thrown once all are. */
+/**
+ * All inputs are checked before anything is sent. Each task is accepted or refused by itself; the first refusal is
+ * thrown after all are answered.
+ */
 export async function enqueueMany<Input, Output>(
   transport: Transport,
   world: ClientWorld,

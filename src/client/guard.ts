@@ -1,8 +1,8 @@
 /**
- * The guard: the lease that makes one process the only one of its kind, and fails closed. A process that does not
- * get it does not start. The first renewal that fails, is refused, or is not answered when the next is due ends everything:
- * `signal` aborts, and after a grace that ends before the deadline the process ends, code 4. A thread of its own
- * watches the deadline and kills the process when the main loop is blocked past it.
+ * The guard: a lease that keeps a process the only one of its kind, and fails closed. A process that cannot acquire it
+ * does not start. The guard is lost with the first renewal that fails, is refused, or is unanswered when the next one
+ * is due: `signal` aborts, and after a grace period that ends before the deadline the process exits with code 4. A
+ * watchdog thread kills the process when the event loop is blocked past the deadline.
  */
 
 import type { ProcessEnding } from '../seams/process-ending.ts';
@@ -16,19 +16,22 @@ import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
 
 const EXIT_LOST = 4;
-/** How long before the watchdog would kill it the process ends by itself, with its code and its sentence. */
+/** How long before the watchdog fires the process exits by itself, with its exit code and message. */
 const ENDING_MS = 200;
 
 export interface GuardOptions extends LeaseOptions {
-  /** How long `main` has to end by itself after the loss, within the deadline; '2s' unless given. */
+  /** How long `main` may take to end after the guard is lost, within the lease's deadline; default '2s'. */
   readonly grace?: Duration;
-  /** Unless false, losing the guard ends the process. If false, `main` is awaited, then `guard` throws; no thread watches. */
+  /**
+   * Whether losing the guard ends the process; default true. If false, `main` is awaited and then `guard` throws; there
+   * is no watchdog.
+   */
   readonly endsProcess?: boolean;
 }
 
 const OPTIONS = ['grace', 'endsProcess', ...LEASE_OPTIONS];
 
-/** What `main` is given: the lease, without the means to give it back. */
+/** The lease as `main` receives it, without the methods that release or renew it. */
 export type Guarded = Omit<Lease, 'release' | 'renew' | typeof Symbol.asyncDispose>;
 
 export type GuardedMain<T> = (guarded: Guarded) => Promise<T> | T;
@@ -50,7 +53,7 @@ export class Guard {
     const { grace = '2s', endsProcess = true, ...leaseOptions } = options;
     const graceMs = durationMs(grace, 'grace');
     const ending = endsProcess ? this.ending() : null;
-    // Before the lease: a thread that starts only then would not see a loop that is blocked right away.
+    // Started before the lease: a thread started later would miss an event loop that blocks immediately.
     const watchdog = await ending?.startWatchdog(
       `leasehold: the guard "${name}" ran out while the event loop was blocked; this process is killed.`,
       (fault) =>
@@ -65,7 +68,7 @@ export class Guard {
       grant.onDeadline(grant.deadline);
       const outcome = await this.runUnder(grant, main, ending === null ? null : graceMs);
       if (grant.loss === null) {
-        // What was guarded has ended, so there is nothing left to watch; the release may take its time.
+        // The guarded work has ended, so a slow release must not get the process killed.
         watchdog?.stop();
         await this.leases.renewal.release(grant);
         return outcome!();
@@ -83,7 +86,7 @@ export class Guard {
     throw new TypeError('A guard ends its process when it is lost, and this world has none to end.');
   }
 
-  /** What `main` came to, as a function that returns or throws it; null when it did not end in its grace. */
+  /** The outcome of `main` as a function that returns or throws it; null when `main` did not end within its grace. */
   private async runUnder<T>(
     grant: Grant,
     main: GuardedMain<T>,
@@ -111,7 +114,10 @@ export class Guard {
     return { name, holder, leaseSeq, signal, asked, remaining, assertHeld, extend, write };
   }
 
-  /** A renewal that failed leaves what was left of the lease; any other loss may mean that the next one runs already. */
+  /**
+   * After a failed renewal the rest of the lease is still exclusive; after any other loss the next holder may be
+   * running already.
+   */
   private graceOf({ loss, deadline }: Grant, graceMs: number): number {
     if (loss?.details.loss !== 'unreachable') return 0;
     return Math.max(0, Math.min(graceMs, deadline.remainingMs(this.world.clock) - ENDING_MS));

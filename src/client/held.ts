@@ -1,20 +1,26 @@
 /**
- * What a program holds: a named lease, several of them, a guard, a task, a lease in Postgres. All members may be taken
- * out by destructuring.
+ * What all held things have in common: a named lease, a lease set, a guard, a task, a lease in Postgres. All members
+ * can be destructured.
  */
 import type { Duration } from './durations.ts';
 import type { WriteOptions, Written } from './lease-writer.ts';
 
 export interface Held {
-  /** The fencing number: whatever checks it refuses lower numbers. */
+  /** The fencing number: a resource that checks it refuses lower numbers. */
   readonly leaseSeq: number;
-  /** Aborts when the lease is lost, with a LEASE_LOST as its reason. A holder is told within a round trip over the live connection, with its next renewal otherwise. */
+  /**
+   * Aborts when the lease is lost, with a LEASE_LOST error as its reason. The client learns of a loss within one round
+   * trip over the live connection, otherwise with its next renewal.
+   */
   readonly signal: AbortSignal;
-  /** Milliseconds until this client stops relying on the lease, unless it is renewed; 0 once it is lost or given back. */
+  /** Milliseconds until this client stops relying on the lease unless it is renewed; 0 once it is lost or released. */
   remaining(): number;
-  /** Throws LEASE_LOST unless the lease is held at this very moment, by both clocks; true after a blocked event loop too. */
+  /**
+   * Throws LEASE_LOST unless the lease is still held. Synchronous, and checks both clocks, so it is right after a
+   * blocked event loop too.
+   */
   assertHeld(): void;
-  /** Makes the lease last at least this long from now, once: for work that lets nothing else run. Throws LEASE_LOST. */
+  /** Renews the lease once so that it lasts at least this long from now: for work that blocks the event loop. Throws LEASE_LOST. */
   extend(atLeast: Duration): Promise<void>;
 }
 
@@ -22,14 +28,14 @@ export interface Held {
 export interface HeldNames extends Held {
   readonly holder: string;
   /**
-   * Aborts when another caller asks for the lease (`lh.leases.ask`), with a LEASE_ASKED as its reason. The lease stays held: finish
-   * soon and release it, or take no notice. Told over the live connection, or in process.
+   * Aborts when another caller asks for the lease (`lh.leases.ask`), with a LEASE_ASKED error as its reason. The lease
+   * stays held: finish soon and release it, or ignore the request. Works over the live connection and in process.
    */
   readonly asked: AbortSignal;
   /**
-   * Gives the lease back, also after it was lost, and retries while it could last. True when that is what ended it;
-   * false when it was over, or will run out by itself because no server answered. Harmless twice. In a handler that wrote under it
-   * with `task.write` it is kept until the task is completed.
+   * Releases the lease, also after it was lost, and retries for as long as it could last. True when this call ended it;
+   * false when it was already over, or when no server answered and it will expire by itself. Idempotent. In a handler
+   * that wrote under it with `task.write`, it is kept until the task is completed.
    */
   release(): Promise<boolean>;
   /** @deprecated since 0.2, gone in 0.3: `extend`, which leaves later renewals as they are. */
@@ -41,15 +47,15 @@ export interface HeldNames extends Held {
 export interface Lease extends HeldNames {
   readonly name: string;
   /**
-   * Writes the object of the same name, fenced: refused as soon as the name was granted again. Exactly one effect, lost
-   * replies included. Throws the code of the refusal.
+   * Writes the object of the same name, fenced: the write is refused once the name has been granted again. Takes effect
+   * exactly once, even when replies are lost. Throws when it is refused, with the code of the refusal.
    */
   write(value: unknown, options?: WriteOptions): Promise<Written>;
 }
 
-/** A lease on several names, taken together: they share one fencing number, and losing one is losing all. */
+/** A lease on several names, acquired together: they share one fencing number, and losing one loses all. */
 export interface LeaseSet extends HeldNames {
   readonly names: readonly string[];
-  /** Writes the object of one of the names, as `Lease.write` does. */
+  /** Writes the object of one of the names; see `Lease.write`. */
   write(name: string, value: unknown, options?: WriteOptions): Promise<Written>;
 }

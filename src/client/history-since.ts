@@ -1,4 +1,4 @@
-/** What became of a name since a lease on it was granted, in order; nothing once the name is forgotten. */
+/** The log entries of a name since one of its leases was granted, in order; empty once the name is forgotten. */
 
 import type { EntryRecord } from '../operations/records.ts';
 import type { Body } from '../operations/table.ts';

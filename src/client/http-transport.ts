@@ -1,7 +1,7 @@
 /**
- * The way to an authority over a network: the live connection where there is one, else one HTTP request a call, with
- * connections of their own for renewals and for calls that wait. After a lost reply the same call is sent again, with
- * the same ids, where that is safe (`retries.ts`). Calls that are not awaited one by one may be decided in any order.
+ * Reaches an authority over a network: by the live connection if there is one, else by one HTTP request per call, with
+ * separate connections for renewals and for long polls. After a lost reply the call is sent again with the same ids,
+ * where that is safe (`retries.ts`). Concurrent calls may be decided in any order.
  *
  *   call ─┬─► live connection ─┬─► outcomes ─┬─► an answer for the caller
  *         └─► wire ─► http ────┘             └─► a retry, or a fault
@@ -30,7 +30,7 @@ import { isObject, notLeasehold, notOurs, readReply, retryAfterMs, type WireBody
 import { type Fields, invalid, routed, tooLarge } from './request-text.ts';
 import { isSafeAgain, type Retry, retryOf } from './retries.ts';
 import { type RetryLimits, RetrySchedule } from './retry-schedule.ts';
-import type { EntryListing, FollowOnly, Hear, Transport, TransportOptions } from './transport.ts';
+import type { EntryListing, FollowOnly, NoticeListener, Transport, TransportOptions } from './transport.ts';
 import { type ServerAddress, Wire } from './wire.ts';
 import type { ClientWorld } from './world.ts';
 
@@ -38,22 +38,23 @@ export interface HttpTransportOptions {
   readonly servers: readonly ServerAddress[];
   readonly token: string | null;
   readonly retry: RetryLimits;
-  /** For live connections; null for HTTP alone. */
+  /** For live connections; null to use HTTP only. */
   readonly sockets?: Sockets | null;
 }
 
-/** How long an answer may take, besides the time a call itself wants to wait. A later answer to a renewal is useless. */
+/** How long an answer may take, on top of the call's own wait. A later answer to a renewal is useless. */
 const TIMEOUT_MS: Readonly<Record<Lane, number>> = { calls: 30_000, waits: 30_000, renewals: 10_000 };
 /**
- * The same where another server can be asked: one that is paused takes connections and says nothing. No less, because
- * the others lead only once its guard has run out, and what is merely slow would be sent again and again.
+ * The timeout with several servers: a paused server accepts connections and never answers. Not shorter, because a
+ * standby leads only after the leader's guard has expired, and calls to a server that is merely slow would be resent
+ * repeatedly.
  */
 const SEVERAL_TIMEOUT_MS = 10_000;
 
-/** How long a client that is being closed waits for answers that are on their way. */
+/** How long `close` waits for answers in flight. */
 const CLOSE_MS = 5_000;
 
-/** 96 random bits: no two clients have the same. */
+/** 96 random bits, unique to each client. */
 const SERIES_CHARACTERS = 16;
 
 export class HttpTransport implements Transport {
@@ -66,7 +67,7 @@ export class HttpTransport implements Transport {
   readonly #log: LogReader;
   readonly #open = new OpenCalls();
   readonly #aborts = new AbortWatch();
-  /** Calls in flight by HTTP. */
+  /** Calls in flight over HTTP. */
   readonly #sent = new Set<PendingCall>();
   readonly #live: LiveCarrier | null;
   readonly connection: ConnectionWatch;
@@ -96,7 +97,7 @@ export class HttpTransport implements Transport {
       retrying: world.onRetry,
       ask: (operation, request) => this.call(operation, request),
       resend: (call) => this.#send(call),
-      // Only a grant whose reply was lost is requested again, and its token was generated.
+      // Only a grant whose reply was lost is restarted, and its token was generated.
       restart: (call) => this.#start(call, this.#newId('token')),
     });
     this.#live =
@@ -121,7 +122,7 @@ export class HttpTransport implements Transport {
     if (settled !== null) return settled;
     const wrong = wrongRequest(request);
     if (wrong !== null) return Promise.resolve(wrong);
-    // A copy, because the caller may change its request before it is sent again, looked after or given back.
+    // A copy, because the caller may change the object before the request is resent, recovered or released.
     let kept: Record<string, unknown>;
     try {
       kept = { ...request };
@@ -140,14 +141,14 @@ export class HttpTransport implements Transport {
   }
 
   /**
-   * Ids stand in paths and on command lines, and so must not begin like an option. They count up, because neighbours
-   * stand side by side in the tables of the authority, which is kind to its processor's cache. A token is a secret.
+   * Ids appear in paths and on command lines, so they must not look like an option. They count up so that neighbours
+   * share cache lines in the authority's tables. A token is a secret and fully random.
    */
   #newId(fills: Retry['fills']): string {
     return fills === 'token' ? this.#world.newToken() : this.#series + this.#made++;
   }
 
-  /** Under an id of its own, by which a second try is recognised. */
+  /** Sends the call under a new id, by which the server recognises a retry. */
   #start(call: PendingCall, id: string): void {
     call.generatedId = id;
     call.request[retryOf(call.operation)!.fills!] = id;
@@ -164,7 +165,7 @@ export class HttpTransport implements Transport {
     else call.reject(notLeasehold(this.#wire.server, effectOf(call, 'unknown')));
   }
 
-  listen(listener: Hear): () => void {
+  listen(listener: NoticeListener): () => void {
     return this.#live?.listen(listener) ?? (() => undefined);
   }
 
@@ -172,7 +173,7 @@ export class HttpTransport implements Transport {
     return this.#live?.earliestOf(reply) ?? null;
   }
 
-  /** A server has answered by HTTP. */
+  /** A server has answered over HTTP. */
   #reached(): void {
     if (this.#live?.isOpen !== true) this.connection.set('polling', this.#wire.server);
   }
@@ -185,7 +186,7 @@ export class HttpTransport implements Transport {
     if ('ok' in target) return call.resolve(target);
     if (target.body !== null && !isWithinBytes(target.body, LIMITS.bodyBytes))
       return call.resolve(tooLarge());
-    // A change that does not wait is let finish when its caller gives up: what it was granted is then given back.
+    // A change that does not wait is allowed to finish when its caller gives up, so that its grant can be released.
     const ending = lane === 'waits' || target.method === 'GET' ? new AbortController() : null;
     call.ending = ending;
     this.#sent.add(call);
@@ -209,14 +210,14 @@ export class HttpTransport implements Transport {
     }
   }
 
-  /** A call that cannot be sent again fails when its timeout passes, so it gets the full timeout. */
+  /** A call that cannot be retried fails at its timeout, so it gets the full one. */
   #timeoutMs(call: PendingCall): number {
     const isShort = this.#hasSeveral && isSafeAgain(call.operation, call.request);
     const timeoutMs = isShort ? SEVERAL_TIMEOUT_MS : TIMEOUT_MS[call.lane];
     return call.wasLate ? Math.min(timeoutMs, this.#schedule.limitMs(call)) : timeoutMs;
   }
 
-  /** A request was lost, ended by its caller, answered with nonsense, or there is a bug. */
+  /** A request was lost, aborted by its caller, or answered by something other than leasehold; or there is a bug. */
   #failed(call: PendingCall, fault: unknown): void {
     if (!isHttpFault(fault)) return call.reject(fault);
     if (this.#live?.isOpen !== true) this.connection.set('away', this.#wire.server);
@@ -235,11 +236,11 @@ export class HttpTransport implements Transport {
     }
   }
 
-  /** Without a position: from the first entry that is not durable yet when `follow` is called. */
+  /** By default starts with the first entry that is not yet durable when `follow` is called. */
   follow(fromSeq: number | null, signal: AbortSignal, only: FollowOnly = {}): AsyncIterable<EntryRecord> {
     if (this.#closed !== null) return closedEntries();
     const from = Promise.resolve(fromSeq ?? (only.session ? 1 : this.#nextSeq()));
-    // The fault is thrown to the caller that pulls the first entry; without one it is irrelevant.
+    // The fault is thrown to the caller that pulls the first entry; if none does, it does not matter.
     from.catch(() => undefined);
     return this.#log.follow(from, signal, only);
   }
@@ -248,7 +249,8 @@ export class HttpTransport implements Transport {
     const status = await this.call('status.get', {});
     if (!status.ok) throw LeaseholdError.of(status);
     if (status.role !== 'standby') return status.seq + 1;
-    // A standby answers for its own state, which may be behind. This it leaves to the leader, and so do we from then on.
+    // A standby answers `status.get` from its own state, which may lag. It refuses `queue.list` (NOT_LEADER), which
+    // moves the client to the leader.
     await this.call('queue.list', {});
     return this.#nextSeq();
   }
@@ -258,7 +260,7 @@ export class HttpTransport implements Transport {
     return this.#closed;
   }
 
-  /** Calls that wait are ended; those that are about to be answered are let finish. */
+  /** Ends calls that wait; lets the others finish. */
   async #close(): Promise<void> {
     const { timers } = this.#world;
     this.#outcomes.stop();
@@ -281,7 +283,7 @@ export class HttpTransport implements Transport {
   }
 }
 
-/** As the authority itself would refuse it; what is sent must at least be an object. */
+/** Refuses anything but an object, with the refusal the authority would give. */
 function wrongRequest(request: unknown): Problem | null {
   return isObject(request) ? null : invalid('The request must be an object.');
 }
@@ -292,8 +294,8 @@ function laneOf(operation: Operation, request: Fields, isRenewal: boolean): Lane
 }
 
 /**
- * Whether it can be what a leasehold server answers. Whatever may stand in a batch says where it is durable; what does not
- * is from another server, and a lease made of it would never end.
+ * Whether a leasehold server can have sent this answer. The answer of every operation allowed in a batch has a `seq`;
+ * one without it is from another server, and a lease made from it would never end.
  */
 function isWhole({ operation }: PendingCall, status: number, { seq }: WireBody): boolean {
   return status >= 400 || !OPERATION_ROWS[operation].batch || typeof seq === 'number';

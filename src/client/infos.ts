@@ -1,7 +1,7 @@
 /**
- * What the handle shows of tasks, leases, objects, queues, workers, sessions and the server. Instants are ISO 8601 in UTC;
- * compare `remainingMs`, never instants of two machines. Opaque values are a `Json`, and null when their bytes were
- * damaged on the disk. The compiler holds these against the bodies of the wire.
+ * The records the handle returns for tasks, leases, objects, queues, workers, sessions and the server. Instants are ISO
+ * 8601 in UTC; compare `remainingMs`, never instants of two machines. Opaque values are a `Json`, and null when their
+ * bytes were damaged on disk. The compiler checks these types against the wire bodies.
  */
 import type { SessionReason, SessionState } from '../core/entries.ts';
 import type { LeaseEnd } from '../core/image.ts';
@@ -18,21 +18,21 @@ export interface Task {
   readonly state: TaskState;
   readonly queue: string;
   readonly payload: Json | null;
-  /** Of a task that has completed. */
+  /** The result, once the task has completed. */
   readonly result?: Json | null;
-  /** The last failure, also of a task that was retried and has completed since; `CANCELLED` of a cancelled one. */
+  /** The last failure, kept even if a retry has completed since; `CANCELLED` if the task was cancelled. */
   readonly reason?: string;
-  /** What the caller of `cancel` said. */
+  /** The reason given to `cancel`. */
   readonly reasonDetail?: string;
-  /** It is to end with its lease. */
+  /** The task was cancelled while running; it ends with its current lease. */
   readonly cancelRequested?: true;
-  /** What its attempts saved last; gone once it has completed. */
+  /** The newest checkpoint; removed once the task has completed. */
   readonly checkpoint?: Json | null;
-  /** How many leases it has had. */
+  /** How many leases it has been granted. */
   readonly attempt: number;
   readonly failures: number;
   readonly maxAttempts: number;
-  /** Higher first. */
+  /** Higher runs first. */
   readonly priority: number;
   readonly retry: {
     readonly maxFailures: number;
@@ -44,22 +44,22 @@ export interface Task {
   readonly trace?: { readonly traceparent: string; readonly tracestate?: string };
   /** The schedule that created it. */
   readonly schedule?: string;
-  /** The ended task that this one runs again. */
+  /** The ended task that this one is a rerun of. */
   readonly requeuedFrom?: string;
-  /** The task that runs this one again. */
+  /** The task that reruns this one. */
   readonly requeuedAs?: string;
   readonly createdAt: string;
-  /** Not leased before this instant. */
+  /** The task is not leased before this instant. */
   readonly dueAt: string;
   readonly endedAt?: string;
   readonly currentLeaseId: string | null;
-  /** These three while it is leased. */
+  /** Present only while the task is leased, as are the next two. */
   readonly workerId?: string;
   readonly expiresAt?: string;
   readonly remainingMs?: number;
-  /** Its last 16 leases, newest first. */
+  /** The last 16 leases, newest first. */
   readonly leases: readonly TaskLease[];
-  /** The newest entry that touched it. */
+  /** The newest log entry about it. */
   readonly seq: number;
 }
 
@@ -68,10 +68,10 @@ export interface TaskLease {
   readonly leaseSeq: number;
   readonly workerId: string;
   readonly expiresAt: string;
-  /** How it ended; `live` when it has not. */
+  /** How the lease ended; `live` if it has not. */
   readonly end: LeaseEnd;
   readonly endedSeq?: number;
-  /** The entry of a verdict that came too late. */
+  /** The log entry of a verdict that came too late. */
   readonly cancelledSeq?: number;
   readonly lateResult?: Json | null;
 }
@@ -83,13 +83,13 @@ export interface Why {
   readonly queue: string;
   /** When its delay or backoff ends. */
   readonly dueAt?: string;
-  /** When its rate lets the next task be leased, if that is known. */
+  /** When the rate limit next allows a lease, if known. */
   readonly opensAt?: string;
-  /** How many due tasks of the queue come before it. */
+  /** How many due tasks of the queue are ahead of it. */
   readonly ahead?: number;
-  /** Instead of `ahead`: more than this many come before it. */
+  /** Instead of `ahead`: more than this many are ahead of it. */
   readonly moreThan?: number;
-  /** Workers that asked the queue for tasks recently, the latest first; only for tasks that wait. */
+  /** Workers that polled the queue recently, latest first; only for waiting tasks. */
   readonly polledBy?: readonly { readonly workerId: string; readonly lastPolledAt: string }[];
 }
 
@@ -108,12 +108,12 @@ export interface ObjectInfo {
   readonly objectId: string;
   readonly value: Json | null;
   readonly version: number;
-  /** The lease under which it was last changed. */
+  /** The fencing number of the last change. */
   readonly leaseSeq: number;
   readonly seq: number;
 }
 
-/** A write that a fence refused. Evidence, not truth: it does not survive a restart. */
+/** A write refused by its fence. Kept in memory only: it does not survive a restart. */
 export interface RefusedWrite {
   /** The check that refused it. */
   readonly code: RefusalCode;
@@ -125,7 +125,7 @@ export interface RefusedWrite {
   readonly requestId: string | null;
 }
 
-/** Counts are of tasks that are still kept. */
+/** Counts include only tasks that are still kept. */
 export interface QueueInfo {
   readonly queue: string;
   readonly paused: boolean;
@@ -134,7 +134,7 @@ export interface QueueInfo {
   readonly completed: number;
   readonly failed: number;
   readonly dead: number;
-  /** Absent when it has none. */
+  /** Absent when the queue has no limits. */
   readonly limits?: Limits;
 }
 
@@ -147,17 +147,17 @@ export interface WorkerInfo {
 export interface SessionInfo {
   readonly sessionId: string;
   readonly state: SessionState;
-  /** The first reason to end that was given. */
+  /** The first reason given for its end. */
   readonly reason: SessionReason | null;
   readonly reasonDetail: string | null;
   readonly type: 'live' | 'vod';
-  /** Of a live session. */
+  /** For a live session. */
   readonly serviceRef?: string;
-  /** Of a vod session. */
+  /** For a vod session. */
   readonly recordingId?: string;
   readonly startMs?: number;
   readonly profileId: string;
-  /** From STARTING on. */
+  /** Set from STARTING on. */
   readonly slot?: string;
   readonly leaseSeq?: number;
   readonly createdAt: string;
@@ -171,14 +171,14 @@ export interface Status {
   readonly role: 'leader' | 'standby';
   readonly seq: number;
   readonly firstSeq: number;
-  /** The number of the writer. */
+  /** The number of the current writer; each new writer has a higher one. */
   readonly epoch: number;
   readonly lastCommit: string;
-  /** The latest end of a forgotten task; null when none was forgotten. */
+  /** The latest end time of a forgotten task; null when none was forgotten. */
   readonly forgottenThrough: string | null;
   readonly logBytes: number;
   readonly diskFull: boolean;
-  /** Where the leader is, as far as a standby knows. */
+  /** On a standby: the URL of the leader, if known. */
   readonly leaderUrl?: string | null;
   readonly guardHolder: string | null;
   readonly counts: {

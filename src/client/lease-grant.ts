@@ -1,7 +1,7 @@
 /**
- * One grant as the client holds it: the names, the secret that renews and releases them, the deadline, and how it
- * was lost if it was. It decides nothing: `lease-renewal.ts` says when it is renewed and when it is over. The
- * token is a private field of the language, so nothing that prints objects can print it.
+ * One grant held by the client: the names, the token that renews and releases them, the deadline, and how it was lost,
+ * if it was. It decides nothing: `lease-renewal.ts` decides when it is renewed and when it is over. The token is a
+ * `#private` field, so nothing that prints objects can print it.
  */
 
 import { LeaseholdError, type Loss } from '../protocol/leasehold-error.ts';
@@ -12,7 +12,7 @@ import { LeaseLostError, type LossDetails } from './lease-loss.ts';
 import type { LeaseSpan } from './traces.ts';
 import type { Transport } from './transport.ts';
 
-/** Renewals are not queued behind other requests of this client. */
+/** Renewals never queue behind other requests of this client. */
 const AS_RENEWAL = { isRenewal: true } as const;
 
 export type RenewalAnswer =
@@ -20,14 +20,14 @@ export type RenewalAnswer =
   | { readonly ok: false; readonly name: string; readonly problem: Problem };
 
 export interface GrantTerms {
-  /** Taken together, in one entry, so they share one fencing number. */
+  /** Acquired together, in one log entry, so they share one fencing number. */
   readonly names: readonly string[];
   readonly holder: string;
   readonly token: string;
   readonly leaseSeq: number;
   readonly ttlMs: number;
   readonly deadline: Deadline;
-  /** The first renewal that fails is the last: for guards, which fail closed. */
+  /** The first failed renewal loses the lease: for guards, which fail closed. */
   readonly isStrict?: boolean;
 }
 
@@ -38,27 +38,27 @@ export class Grant implements Due {
   readonly isStrict: boolean;
   ttlMs: number;
   deadline: Deadline;
-  /** Told of every new deadline. */
+  /** Called with every new deadline. */
   onDeadline: ((deadline: Deadline) => void) | null = null;
   /** How it ended; null while it is held. */
   ended: Loss | null = null;
-  /** How many completions of tasks rely on it; until they have their answer a release has to wait. */
+  /** How many task completions present this lease. A release waits until all of them are answered. */
   lent = 0;
-  /** It is to be released once none does. */
+  /** A release is waiting until `lent` is 0. */
   isReturned = false;
-  /** The span of the lease, where the program traces it. */
+  /** The tracing span of the lease, if the program uses tracing. */
   span: LeaseSpan | null = null;
   /** A refusal whose reason is still being determined; the lease must not be relied on. */
   refusal: Problem | null = null;
 
-  /** The latest time at which the renewal must handle this grant. */
+  /** When the renewal must handle this grant at the latest. */
   dueMs = 0;
   place = -1;
-  /** From when on it may go along with others that are due. */
+  /** From when on it may be renewed together with others that are due. */
   opensMs = 0;
-  /** Renewals that were sent and not answered. */
+  /** Renewals without an answer yet. */
   unanswered = 0;
-  /** Why the newest renewal failed; null once one has got through. */
+  /** Why the newest renewal failed; null once one has succeeded. */
   fault: LeaseholdError | null = null;
 
   readonly #transport: Transport;
@@ -80,16 +80,16 @@ export class Grant implements Due {
     this.deadline = terms.deadline;
   }
 
-  /** Created on first use: of a hundred thousand leases few have a listener. */
+  /** Created on first use: of a hundred thousand leases, few have a listener. */
   get signal(): AbortSignal {
     if (this.#controller === null) {
       this.#controller = new AbortController();
-      this.#tell();
+      this.#abortSignal();
     }
     return this.#controller.signal;
   }
 
-  /** The error that says how it was lost; null while it is held. Made on first use: a release needs none. */
+  /** The error that says how it was lost; null while it is held. Created on first use: a release needs none. */
   get loss(): LeaseLostError | null {
     const { ended: loss, leaseSeq, names } = this;
     if (loss !== null) this.#loss ??= new LeaseLostError({ loss, leaseSeq, names }, this.#why);
@@ -102,10 +102,10 @@ export class Grant implements Due {
     this.ended = loss;
     this.#why = why;
     this.span?.end(loss);
-    this.#tell();
+    this.#abortSignal();
   }
 
-  /** Aborts when the holder is asked to give way, for the first time. */
+  /** Aborts the first time another caller asks the holder to give way. */
   get asked(): AbortSignal {
     this.#asked ??= new AbortController();
     if (this.#askedBy !== null) this.#asked.abort(this.#askedBy);
@@ -120,12 +120,12 @@ export class Grant implements Due {
     this.#asked?.abort(this.#askedBy);
   }
 
-  /** A release is not a loss: what was begun under it may be finished. */
-  #tell(): void {
+  /** Aborts the signal, except for a release: work begun under the lease may finish. */
+  #abortSignal(): void {
     if (this.ended !== null && this.ended !== 'released') this.#controller?.abort(this.loss);
   }
 
-  /** One renewal for every name, all sent before this returns. */
+  /** Sends one renewal for every name, all before this returns. */
   async askRenewal(ttlMs: number, signal?: AbortSignal): Promise<RenewalAnswer> {
     const { holder } = this;
     const token = this.#token;
@@ -146,7 +146,7 @@ export class Grant implements Due {
     return refused ?? { ok: true, remainingMs };
   }
 
-  /** Whether every name was given back by this. */
+  /** Releases every name. True if this call released all of them. */
   async askRelease(): Promise<boolean> {
     const { holder } = this;
     const token = this.#token;
@@ -162,7 +162,7 @@ export class Grant implements Due {
   }
 }
 
-/** Whether a refused renewal says that the lease is over; every other refusal says only that it was not renewed. */
+/** Whether a refused renewal means that the lease is over; any other refusal means only that it was not renewed. */
 export function isVerdict({ code }: Problem): boolean {
   return code === 'LEASE_EXPIRED' || code === 'LEASE_NOT_HELD';
 }

@@ -1,8 +1,8 @@
 /**
- * What a program holds while it holds a named lease. The handle renews itself until it is released or lost. `signal`
- * aborts when the lease is lost, with a LEASE_LOST that says how; releasing it is not a loss and does not abort.
- * `assertHeld` asks the clocks, so it tells the truth even when no timer had a chance to run. Methods are getters of
- * functions, so that they may be taken out of the handle. The secret of the grant is never visible.
+ * The handle of a named lease. It renews itself until it is released or lost. `signal` aborts when the lease is lost,
+ * with a LEASE_LOST that says how; a release is not a loss and does not abort it. `assertHeld` reads the clocks, so it
+ * is right even when no timer had a chance to run. Methods are getters of functions, so that they can be destructured.
+ * The token of the grant is never visible.
  */
 import { type Duration, durationMs } from './durations.ts';
 import type { Lease, LeaseSet } from './held.ts';
@@ -12,17 +12,20 @@ import type { LeaseRenewal } from './lease-renewal.ts';
 import { LeaseWriter, type WriteOptions, type Written } from './lease-writer.ts';
 import type { Transport } from './transport.ts';
 
-/** The key that Node's `util.inspect` looks for; elsewhere it is unused. */
+/** The key that Node's `util.inspect` looks for; unused elsewhere. */
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
-/** Keeps a lease of this package from being released until the result is called; null for the numbers of a lease alone. */
+/**
+ * Delays the release of a lease handle until the returned function is called; null for an object that only carries a
+ * lease's numbers.
+ */
 export let lend: (lease: object) => (() => void) | null;
 
 abstract class Handle implements AsyncDisposable {
   readonly #renewal: LeaseRenewal;
   readonly #grant: Grant;
   readonly #transport: Transport;
-  /** Made with the first write: most leases of many never write. */
+  /** Created with the first write: most leases never write. */
   #writers: Map<string, LeaseWriter> | null = null;
   #released: Promise<unknown> | null = null;
   #finished: Promise<LeaseLostError | null> | null = null;
@@ -82,8 +85,8 @@ abstract class Handle implements AsyncDisposable {
   }
 
   /**
-   * Gives the lease back at the end of the work it was for, and tells whether it was held to this moment: null, or
-   * how it had been lost, also when that happened after the last renewal and was not detected yet.
+   * Releases the lease at the end of its work. Returns null if it was held until now, else how it was lost, including a
+   * loss since the last renewal that was not detected yet.
    */
   finish(): Promise<LeaseLostError | null> {
     this.#finished ??= this.#finish();
@@ -97,7 +100,7 @@ abstract class Handle implements AsyncDisposable {
       return loss?.details.loss === 'released' ? null : loss;
     }
     const finished = this.#renewal.finish(this.#grant);
-    // Its own caller is told when it fails; a later release only waits for it.
+    // The caller of `finish` gets the failure; a later release only waits for it.
     this.#released = finished.catch(() => null);
     return finished;
   }

@@ -1,10 +1,10 @@
 /**
- * A binary heap of things that fall due, the earliest on top. Each knows its own place, so that moving or removing
- * one among a hundred thousand costs a handful of steps and never a search.
+ * A binary heap of due items, the earliest on top. Each item stores its own position, so that moving or removing one
+ * takes O(log n) steps without a search.
  */
 export interface Due {
   dueMs: number;
-  /** Where it stands; -1 while it is in no heap. Written only here. */
+  /** The position in the heap; -1 while it is in none. Written only by `LeaseHeap`. */
   place: number;
 }
 
@@ -19,7 +19,7 @@ export class LeaseHeap<T extends Due> {
     return this.items[0];
   }
 
-  /** Puts it in, or to its new place when `dueMs` has changed. */
+  /** Inserts the item, or moves it after its `dueMs` has changed. */
   put(item: T): void {
     if (item.place < 0) {
       item.place = this.items.length;
@@ -39,7 +39,7 @@ export class LeaseHeap<T extends Due> {
     if (!this.rise(last)) this.sink(last);
   }
 
-  /** All of them, in no order; a copy, so that the heap may be changed meanwhile. */
+  /** A copy of all items, unordered, so that the heap can change during iteration. */
   all(): T[] {
     return [...this.items];
   }

@@ -1,4 +1,4 @@
-/** The one error that says that a lease was lost, whatever it was a lease on. */
+/** The LEASE_LOST error, for named leases and for leases on tasks. */
 
 import { type ErrorDetails, LeaseholdError, type Loss } from '../protocol/leasehold-error.ts';
 import type { Problem } from '../protocol/problem.ts';
@@ -14,13 +14,13 @@ const SAYS: Readonly<Record<Loss, string>> = {
   restored: 'ended because the log was restored from a backup',
 };
 
-/** What went wrong underneath. */
+/** The fault or refusal behind the loss. */
 export interface LossDetails {
   readonly cause?: unknown;
   readonly problem?: Problem;
 }
 
-/** The reason of the `signal` of a lost lease, and what `assertHeld` throws. `cause` is what went wrong underneath. */
+/** The abort reason of a lost lease's `signal`, and what `assertHeld` throws. `cause` is the underlying fault or refusal. */
 export class LeaseLostError extends LeaseholdError {
   override readonly name: string = 'LeaseLostError';
   declare readonly code: 'LEASE_LOST';

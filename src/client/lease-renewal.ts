@@ -1,14 +1,14 @@
 /**
- * Keeps every named lease of a client alive, with one timer. A lease is renewed when a third of its time has
- * passed; when one is due, all that fall due soon go along in the same turn, so that the transport can send them
- * together. Nothing here walks over all leases, except after the machine has slept.
+ * Renews all named leases of a client, with one timer. A lease is renewed after a third of its TTL. When one is due,
+ * all that fall due soon are renewed in the same turn, so that the transport can batch them. Nothing iterates over all
+ * leases, except after the machine has slept.
  *
  *   held ──renewed──▶ held            a failed renewal is retried until the deadline; of a strict lease never
  *    │ ├─ LEASE_EXPIRED ─▶ lost: expired      ├─ LEASE_NOT_HELD ─▶ lost: superseded or broken
  *    │ └─ its deadline passes ─▶ lost: unreachable when renewals failed, else expired
  *    └─ released
  *
- * What is lost stays lost, whatever an answer that comes later says.
+ * A lost lease stays lost; later answers do not revive it.
  */
 
 import { LeaseholdError, type Loss } from '../protocol/leasehold-error.ts';
@@ -21,32 +21,32 @@ import { type Grant, isVerdict, type RenewalAnswer } from './lease-grant.ts';
 import { LeaseHeap } from './lease-heap.ts';
 import { LeaseLostError, type LossDetails } from './lease-loss.ts';
 import { sleep } from './sleep.ts';
-import type { Hear, Transport } from './transport.ts';
+import type { NoticeListener, Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
-/** Leases renewed in one turn of the event loop; the rest follow in the next, so that other work is not delayed. */
+/** Leases renewed per turn of the event loop; the rest follow in the next turn, so that other work is not delayed. */
 const RENEWALS_A_TURN = 2_000;
-/** The timer fires this often at least: a clock that jumped is noticed within that time. */
+/** The timer fires at least this often, to notice a clock that jumped. */
 const WATCH_MS = 1_000;
 /** A timer this late means that the process or machine was suspended. */
 const ASLEEP_MS = 250;
 /** The wall clock gaining this much on the monotonic one means that the machine slept or the clock was set. */
 const JUMP_MS = 50;
-/** How long a lost lease waits for the word that says why, if its deadline leaves it time; and how many may ask at a time. */
+/** How long a lost lease waits for the lookup of the cause, if its deadline leaves time, and how many lookups run at once. */
 const INQUIRY_MS = 250;
 const INQUIRIES_MAX = 8;
-/** However long the lease lasts, a release that fails is not retried after this time. */
+/** A failed release is not retried after this time, however long the lease lasts. */
 const RELEASE_MS = 10_000;
 
-/** How an entry about a grant ends it. */
+/** The loss that each log entry about a grant means. */
 const ENDS: Readonly<Record<string, Loss>> = {
   NameReleased: 'released',
   NameExpired: 'expired',
   NameBroken: 'broken',
 };
 
-/** The same as the authority tells it; a wipe breaks many. */
-const TOLD: Readonly<Record<string, Loss>> = {
+/** The loss for each cause in a notice of the authority; every other cause, such as a wipe, is `broken`. */
+const LOSSES: Readonly<Record<string, Loss>> = {
   expired: 'expired',
   superseded: 'superseded',
   broken: 'broken',
@@ -60,12 +60,12 @@ export class LeaseRenewal {
   #timer: Timer | null = null;
   #timerDueMs = Number.POSITIVE_INFINITY;
   #isAsleep = false;
-  /** A turn was so long that its rest has to wait for the next one. */
+  /** A long turn was split; its rest runs in the next turn. */
   #isInTurn = false;
   #wallAheadMs = Number.POSITIVE_INFINITY;
   #inquiries = 0;
   #closed = false;
-  /** By their fencing numbers, for what the authority tells. */
+  /** By fencing number, to find the grant that a notice is about. */
   readonly #held = new ChurnMap<Grant>();
   #unlisten: (() => void) | null = null;
 
@@ -80,7 +80,7 @@ export class LeaseRenewal {
       return;
     }
     if (this.#heap.size === 0) this.#wallAheadMs = this.#wallLead();
-    this.#unlisten ??= this.#transport.listen?.(this.#hear) ?? null;
+    this.#unlisten ??= this.#transport.listen?.(this.#onNotice) ?? null;
     this.#held.set(grant.leaseSeq, grant);
     if (this.#transport.holds !== undefined)
       for (const name of grant.names) this.#transport.holds(name, grant.leaseSeq);
@@ -88,16 +88,16 @@ export class LeaseRenewal {
     this.#arm();
   }
 
-  /** The authority tells sooner than the next renewal would. */
-  readonly #hear: Hear = ([type, told]) => {
-    const grant = this.#held.get(told.lease_seq);
+  /** A notice from the authority arrives before the next renewal would report the loss. */
+  readonly #onNotice: NoticeListener = ([type, notice]) => {
+    const grant = this.#held.get(notice.lease_seq);
     if (grant === undefined) return false;
-    if (type === 'asked') grant.ask(told.reason);
-    else if (type === 'lost') this.#lose(grant, TOLD[told.cause] ?? 'broken');
+    if (type === 'asked') grant.ask(notice.reason);
+    else if (type === 'lost') this.#lose(grant, LOSSES[notice.cause] ?? 'broken');
     return true;
   };
 
-  /** Whether it is still held, by the clocks and not by what timers had the time to find out. */
+  /** Whether it is still held, by the clocks rather than by timers that may not have run. */
   isHeld(grant: Grant): boolean {
     if (grant.ended !== null) return false;
     if (grant.refusal !== null) this.#lose(grant, 'superseded', { problem: grant.refusal });
@@ -114,7 +114,7 @@ export class LeaseRenewal {
     return Math.max(0, Math.floor(grant.deadline.remainingMs(this.#world.clock)));
   }
 
-  /** One renewal at once, for at least this long; throws when the lease is lost, or when this renewal failed. */
+  /** Renews at once, for at least this long. Throws when the lease is lost or this renewal failed. */
   async extend(grant: Grant, atLeastMs: number): Promise<void> {
     this.assertHeld(grant);
     const fault = await this.#send(grant, atLeastMs);
@@ -122,7 +122,7 @@ export class LeaseRenewal {
     if (fault !== null) throw fault;
   }
 
-  /** The same, and from now on it is renewed by this much each time. */
+  /** Like `extend`, and later renewals use this TTL too. */
   async renew(grant: Grant, ttlMs: number): Promise<void> {
     await this.extend(grant, ttlMs);
     grant.ttlMs = ttlMs;
@@ -130,29 +130,30 @@ export class LeaseRenewal {
     this.#arm();
   }
 
-  /** A write was refused in a way that proves the lease is over: from this moment it must not be relied on. */
+  /** Ends a grant after a refused write has proven that it is over. */
   async refute(grant: Grant, name: string, problem: Problem): Promise<void> {
     if (grant.ended !== null) return;
-    // Its deadline has not passed, so it cannot have run out: if there is no newer grant, it was broken.
+    // Before its deadline a lease cannot expire: without a newer grant, it was broken.
     const isRunOut = grant.deadline.isOver(this.#world.clock);
     if (problem.code === 'LEASE_EXPIRED') this.#lose(grant, isRunOut ? 'expired' : 'broken', { problem });
     else await this.#refused(grant, name, problem);
   }
 
-  /** A release takes effect only after the result was called: what is to happen under the lease has not happened yet. */
+  /**
+   * Delays a release until the returned function is called, because a completion that presents the lease is unanswered.
+   */
   lend(grant: Grant): () => void {
     grant.lent += 1;
     return () => {
       grant.lent -= 1;
-      // Rejects for a bug only, which ends the process.
+      // Rejects only for a bug, which ends the process.
       if (grant.lent === 0 && grant.isReturned) void this.release(grant);
     };
   }
 
   /**
-   * Gives it back, lost or not: what the client no longer relies on may still be live at the authority. Retried
-   * while the lease could last; after that it is over anyway. True when this call is what ends it, false when
-   * it was over already, null when no server answered.
+   * Releases the grant, even if lost: it may still be live at the authority. Retries for as long as the lease could
+   * last. True when this call ended it, false when it was over already, null when no server answered.
    */
   async release(grant: Grant): Promise<boolean | null> {
     if (grant.lent > 0 && this.isHeld(grant)) {
@@ -177,8 +178,8 @@ export class LeaseRenewal {
   }
 
   /**
-   * Gives it back at the end of some work, and tells how it had been lost by then; null when it was held to the end.
-   * Who was not lost by any renewal may still have lost it since the last one: then there is nothing to give back.
+   * Releases the grant at the end of its work. Returns how it was lost, or null when it was held to the end. It may
+   * have been lost since the last renewal without notice: then there is nothing to release.
    */
   async finish(grant: Grant): Promise<LeaseLostError | null> {
     const wasHeld = this.isHeld(grant);
@@ -188,7 +189,7 @@ export class LeaseRenewal {
     return isReleased === false ? this.#lossAtEnd(grant) : null;
   }
 
-  /** How a lease ended that we found to be over; our own release whose answer was lost is not a loss. */
+  /** How a lease ended that turned out to be over. Its own release with a lost answer is not a loss. */
   async #lossAtEnd(grant: Grant): Promise<LeaseLostError | null> {
     const { leaseSeq, names } = grant;
     for (const name of names) {
@@ -198,7 +199,7 @@ export class LeaseRenewal {
     return null;
   }
 
-  /** The first entry after the grant that ends it; a name that is idle long enough to be forgotten was not renewed. */
+  /** Reads the first entry after the grant that ends it. If the name has been forgotten as idle, the lease expired. */
   async #endOf(name: string, leaseSeq: number): Promise<Loss> {
     const ask: Transport['call'] = (operation, request) => this.#transport.call(operation, request);
     for await (const { type, seq, lease_seq: of } of historySince(ask, name, leaseSeq)) {
@@ -210,7 +211,7 @@ export class LeaseRenewal {
     return 'expired';
   }
 
-  /** Stops all renewals and reports the loss to every holder. Leases still held expire by themselves. */
+  /** Stops all renewals and reports every held lease as lost. At the authority they expire. */
   close(): void {
     this.#closed = true;
     this.#unlisten?.();
@@ -230,7 +231,7 @@ export class LeaseRenewal {
     else this.#arm();
   };
 
-  /** Only what is due makes a turn, but then whatever may goes along. */
+  /** Renews what is due, together with what falls due soon. Does nothing when no lease is due. */
   #serveDue(nowMs: number): void {
     let left = RENEWALS_A_TURN;
     const isDue = this.#isInTurn || (this.#heap.top?.dueMs ?? Number.POSITIVE_INFINITY) <= nowMs;
@@ -242,7 +243,7 @@ export class LeaseRenewal {
     this.#isInTurn = left === 0;
   }
 
-  /** The rest of a long turn. */
+  /** Continues a long turn. */
   readonly #tickAgain = (): void => {
     if (this.#closed) return;
     this.#timer?.cancel();
@@ -259,12 +260,12 @@ export class LeaseRenewal {
       this.#lose(grant, 'unreachable', { cause: new LeaseholdError('UNREACHABLE', NO_ANSWER) });
       return;
     }
-    // Rejects for a bug only, which ends the process.
+    // Rejects only for a bug, which ends the process.
     void this.#send(grant, grant.ttlMs);
     this.#plan(grant, nowMs + intervalMs(grant));
   }
 
-  /** A renewal that is under way has until then to be answered; the turn of others is not its turn. */
+  /** Plans the next renewal. One in flight has until then to be answered; it is not renewed early with others. */
   #plan(grant: Grant, renewAtMs: number): void {
     const { deadline } = grant;
     grant.dueMs = Math.min(renewAtMs, deadline.monotonicMs);
@@ -273,7 +274,7 @@ export class LeaseRenewal {
     this.#heap.put(grant);
   }
 
-  /** Null once it is renewed, else what went wrong; rejects for a bug only. */
+  /** Resolves to null when renewed, else to the fault. Rejects only for a bug. */
   async #send(grant: Grant, ttlMs: number): Promise<LeaseholdError | null> {
     const sent = momentOf(this.#world.clock);
     grant.unanswered += 1;
@@ -296,7 +297,7 @@ export class LeaseRenewal {
 
   #renewed(grant: Grant, sent: Moment, remainingMs: number): null {
     grant.fault = null;
-    // Answers may overtake each other; the request sent last says most.
+    // Answers may arrive out of order; the newest request counts.
     if (sent.monotonicMs < grant.deadline.sentMs) return null;
     grant.deadline = new Deadline(sent, remainingMs);
     grant.onDeadline?.(grant.deadline);
@@ -317,7 +318,7 @@ export class LeaseRenewal {
     return fault;
   }
 
-  /** The authority says it is over. It must not be relied on from here on; finding out why may take a moment. */
+  /** The authority says the lease is over. It counts as lost at once; looking up the cause may take a moment. */
   async #refused(grant: Grant, name: string, problem: Problem): Promise<void> {
     if (problem.code === 'LEASE_EXPIRED' || this.#inquiries >= INQUIRIES_MAX) {
       this.#lose(grant, problem.code === 'LEASE_EXPIRED' ? 'expired' : 'superseded', { problem });
@@ -337,7 +338,7 @@ export class LeaseRenewal {
     }
   }
 
-  /** Only its own holder can supersede a lease; if none did, it was broken. */
+  /** Only a grant to the same holder supersedes a lease; otherwise it was broken. */
   async #causeOf({ holder }: Grant, name: string): Promise<Loss> {
     try {
       const found = await this.#transport.call('lease.get', { name });
@@ -349,7 +350,7 @@ export class LeaseRenewal {
     }
   }
 
-  /** Its deadline has passed: no server answered, or this process was suspended. */
+  /** The deadline has passed: no server answered, or this process was suspended. */
   #runOut(grant: Grant): void {
     const { fault } = grant;
     const nowMs = this.#world.clock.monotonicMs();
@@ -371,7 +372,7 @@ export class LeaseRenewal {
     return this.#world.clock.wallMs() - this.#world.clock.monotonicMs();
   }
 
-  /** After a sleep what ran out is told at once, and what did not is renewed at once. */
+  /** After a sleep, reports expired leases and renews the others at once. */
   #noticeJump(nowMs: number): void {
     const lead = this.#wallLead();
     const gainedMs = lead - this.#wallAheadMs;
@@ -405,12 +406,14 @@ export class LeaseRenewal {
 
 const NO_ANSWER = 'A renewal was not answered in time.';
 
-/** Three chances in the time of a lease. */
+/** Three renewals per TTL. */
 function intervalMs({ ttlMs }: Grant): number {
   return ttlMs / 3;
 }
 
-/** How soon after a failed renewal the next one is tried: several times before the deadline, and not in a storm. */
+/**
+ * The delay after a failed renewal: short enough for several tries before the deadline, long enough to avoid a storm.
+ */
 function retryMs({ ttlMs }: Grant): number {
   return Math.min(Math.max(ttlMs / 15, 10), 2_000);
 }

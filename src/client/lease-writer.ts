@@ -1,7 +1,7 @@
 /**
- * Fenced writes to one object under one lease, each with exactly one effect even when its reply is lost: every write
- * names the version it replaces, so the transport can send it again, and a refusal from it is certain. Writes go one
- * after the other, because each needs to know the version the one before has made.
+ * Fenced writes to one object under one lease. Each takes effect exactly once even when its reply is lost: it names the
+ * version it replaces, so the transport can retry it, and a refusal is certain. Writes run one at a time, because each
+ * needs the version that the one before created.
  */
 
 import { Json } from '../protocol/json.ts';
@@ -11,7 +11,7 @@ import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 
 export interface WriteOptions {
-  /** Writes only if the object has this version; 0 means that there must be none. */
+  /** Writes only if the object has this version; 0: only if it does not exist. */
   readonly ifVersion?: number;
 }
 
@@ -23,25 +23,25 @@ export interface Written {
 
 const OPTIONS = ['ifVersion'];
 
-/** An object that is not there, or was deleted, counts as this. */
+/** The version of an object that does not exist or was deleted. */
 const NO_VERSION = 0;
-/** How often a write without a version of its own is tried when another writer under the same lease is faster. */
+/** How often a write without `ifVersion` is tried when another writer under the same lease is faster. */
 const TRIES_MAX = 16;
 
 export interface WriterTerms {
   readonly objectId: string;
   readonly leaseSeq: number;
   readonly holder: string;
-  /** Throws when the lease is no longer held; asked right before anything is sent. */
+  /** Throws when the lease is no longer held; called right before each send. */
   readonly assertHeld: () => void;
-  /** Told when the authority finds the lease to be over; resolves once it is known how it ended. */
+  /** Called when a refusal shows that the lease is over; resolves once it is known how it ended. */
   readonly onRefusal: (problem: Problem) => Promise<void>;
 }
 
 export class LeaseWriter {
   readonly #transport: Transport;
   readonly #terms: WriterTerms;
-  /** Of the last reply; null when it has to be asked for. */
+  /** The version in the last reply; null when it must be looked up. */
   #version: number | null = null;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -53,10 +53,10 @@ export class LeaseWriter {
   async write(value: unknown, options: WriteOptions = {}): Promise<Written> {
     refuseUnknown(options, OPTIONS, 'write');
     this.#terms.assertHeld();
-    // Made into text now: a caller that changes the value later must not change what is written.
+    // Serialised now, so that later changes to the value do not change what is written.
     const json = value instanceof Json ? value : Json.of(value);
     const turn = this.#last.then(() => this.#writeNow(json, options.ifVersion ?? null));
-    // The next write runs whatever became of this one; a failure is reported to its own caller.
+    // The next write runs even if this one fails; the failure goes to its own caller.
     this.#last = turn.catch(() => undefined);
     return turn;
   }
@@ -67,7 +67,7 @@ export class LeaseWriter {
     for (let tries = 1; ; tries++) {
       const if_version = ifVersion ?? this.#version ?? (await this.#askVersion());
       assertHeld();
-      // Unknown until a reply tells: the write may be lost, or another writer under the same lease was faster.
+      // Unknown until a reply arrives: the write may be lost, or another writer under the same lease may be faster.
       this.#version = null;
       const reply = await this.#transport.call('object.write', {
         object_id: objectId,
@@ -97,7 +97,7 @@ export class LeaseWriter {
   }
 }
 
-/** Refusals that no lease gets which is live. */
+/** Refusals that a live lease never gets. */
 export const FENCED_OUT: ReadonlySet<string> = new Set<Problem['code']>([
   'LEASE_OBJECT_MISMATCH',
   'WRITE_STALE_FENCE',
@@ -106,7 +106,7 @@ export const FENCED_OUT: ReadonlySet<string> = new Set<Problem['code']>([
   'LEASE_EXPIRED',
 ]);
 
-/** For a task that writes under something else. */
+/** The advice for a task that writes under something else. */
 export function howToWrite(objectId: string): string {
   return `Write it under a lease on its name that the handler has acquired: lh.acquire(${JSON.stringify(objectId)}).`;
 }

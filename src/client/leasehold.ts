@@ -1,6 +1,6 @@
 /**
- * What `connect` and `open` give a process: leases, tasks, workers, guards and sessions, in camelCase, with durations and
- * exceptions. `call` alone speaks the wire.
+ * The handle that `connect` and `open` return: leases, tasks, workers, guards and sessions, with camelCase fields,
+ * durations and exceptions. Only `call` takes wire requests.
  */
 import type { LogRequest } from '../operations/pages.ts';
 import type { Reply } from '../protocol/problem.ts';
@@ -29,7 +29,7 @@ import { startWorker } from './worker-start.ts';
 import type { ClientWorld } from './world.ts';
 
 export interface CloseOptions {
-  /** How long workers may drain first; unless given, what they have not finished is handed back at once. */
+  /** How long workers may drain first. By default unfinished tasks are handed back at once. */
   readonly grace?: Duration;
 }
 
@@ -48,7 +48,9 @@ export class Leasehold extends Client {
     this.sessions = sessionsOf(transport, world, (signal) => endOf(this, signal));
   }
 
-  /** Makes this process the only one of its kind while `main` runs, and ends it when that can no longer be proven. */
+  /**
+   * Makes this process the only one of its kind while `main` runs, and ends the process when the guard lease is lost.
+   */
   guard<T>(name: string, main: GuardedMain<T>): Promise<T>;
   guard<T>(name: string, options: GuardOptions, main: GuardedMain<T>): Promise<T>;
   /** @deprecated since 0.2, gone in 0.3: the name comes first. */
@@ -74,8 +76,8 @@ export class Leasehold extends Client {
   }
 
   /**
-   * Creates several tasks; receipts come in the order of the items. Inputs are all checked before anything is sent. Each
-   * task is judged on its own: when one is refused, its error is thrown, and the others are created.
+   * Creates several tasks; receipts are in the order of the items. All inputs are checked before anything is sent. Each
+   * task is accepted or refused by itself: when one is refused, its error is thrown, and the others are still created.
    */
   enqueueMany<Input, Output>(
     definition: TaskDefinition<Input, Output, unknown, unknown>,
@@ -84,7 +86,7 @@ export class Leasehold extends Client {
     return enqueueMany(transportOf(this), this.#world, definition, items);
   }
 
-  /** The receipt of a task that was enqueued elsewhere, or before a restart. */
+  /** The receipt of a task enqueued elsewhere or before a restart. Sends nothing. */
   receipt<Output>(
     definition: TaskDefinition<unknown, Output, unknown, unknown>,
     taskId: string,
@@ -92,7 +94,7 @@ export class Leasehold extends Client {
     return new TaskReceipt(transportOf(this), this.#world, definition, taskId);
   }
 
-  /** Leases tasks and runs the handler for each, until the worker is drained. Several kinds share the concurrency. */
+  /** Starts a worker that leases tasks and runs the handler for each, until it is drained. Several jobs share its concurrency. */
   work(jobs: readonly Job[], options?: WorkerOptions): Worker;
   work<Accepted, Returned, Checkpoint>(
     definition: TaskDefinition<unknown, unknown, Accepted, Returned, Checkpoint>,
@@ -110,8 +112,8 @@ export class Leasehold extends Client {
   }
 
   /**
-   * Sets the schedules and limits that definitions carry, and says what became of each. What an operator has set by hand stays, until
-   * it is removed. Run it once for each deployment.
+   * Sets the schedules and limits of the definitions and reports what was done with each. What an operator has set by
+   * hand stays until it is removed. Run it once per deployment.
    */
   apply(definitions: readonly AnyTask[]): Promise<readonly Applied[]> {
     return apply(transportOf(this), definitions);

@@ -1,4 +1,4 @@
-/** Limits of a queue as the handle takes and shows them, and as the wire has them. */
+/** Converts the limits of a queue between the handle's form and the wire's. */
 import type { Requests } from '../operations/table.ts';
 import { type Duration, durationMs } from './durations.ts';
 import { refuseUnknown } from './unknown-options.ts';
@@ -10,15 +10,15 @@ export interface KeyLimits {
   readonly rate?: { readonly count: number; readonly per: Duration };
 }
 
-/** One rate at most: that of the queue, or that of each key. */
+/** At most one rate: for the queue or per key. */
 export interface Limits extends KeyLimits {
-  /** The same for each key by itself. It does not apply to tasks without a key. */
+  /** The same limits for each key separately. Tasks without a key are not affected. */
   readonly perKey?: KeyLimits;
 }
 
 type WireLimits = Required<Omit<Requests['queue.limit'], 'queue' | 'applied'>>;
 
-/** All of them: a limit that is not given is removed. */
+/** All limits of the queue: an absent limit is removed. */
 export function wireLimits(limits: Limits | null, what: string): WireLimits {
   const { perKey = {}, ...queue } = limits ?? {};
   for (const scope of [queue, perKey]) {
@@ -38,7 +38,7 @@ export function wireLimits(limits: Limits | null, what: string): WireLimits {
   };
 }
 
-/** What `queue.list` shows, in camelCase. */
+/** Limits in the reply of `queue.list`, in camelCase. */
 interface ShownLimits {
   readonly maxLeased?: number;
   readonly maxLeasedPerKey?: number;

@@ -1,20 +1,20 @@
 /**
- * A list that comes page by page. Nothing is sent before it is awaited or iterated, and each of those sends its own requests. It is
- * thenable: an `async` function that returns one gives its first page.
+ * A paginated list. Nothing is sent before it is awaited or iterated, and each of those sends its own requests. It is
+ * thenable, so an `async` function that returns a listing resolves to its first page.
  */
 export interface Page<Item> {
   readonly items: readonly Item[];
-  /** Give it as `cursor` for the next page; null when this is the last. */
+  /** Pass it as `cursor` to get the next page; null on the last page. */
   readonly cursor: string | null;
 }
 
-/** Await it: one page. Iterate it: everything, page by page. */
+/** Await it to get one page. Iterate it to get all items, page by page. */
 export interface Listing<Item> extends AsyncIterable<Item>, PromiseLike<Page<Item>> {}
 
 export interface PageOptions {
-  /** How many a page has at most. */
+  /** The maximum number of items per page. */
   readonly limit?: number;
-  /** The cursor of the page before. */
+  /** The cursor of the previous page. */
   readonly cursor?: string;
 }
 
@@ -23,7 +23,7 @@ export function listing<Item>(
   ask: (cursor: string | undefined) => Promise<Page<Item>>,
 ): Listing<Item> {
   return {
-    // biome-ignore lint/suspicious/noThenProperty: awaiting a listing is how one page is asked for.
+    // biome-ignore lint/suspicious/noThenProperty: awaiting a listing requests one page.
     then: (resolve, reject) => ask(first).then(resolve, reject),
     async *[Symbol.asyncIterator]() {
       let cursor: string | null | undefined = first;

@@ -1,6 +1,6 @@
 /**
- * Carries calls over live connections: one at a time, to the server that the wire has chosen, opened with the first call that
- * needs it. Where none can be opened, calls go by HTTP until the next attempt, which is made with a later call.
+ * Carries calls over one live connection at a time, to the server that the wire has chosen, opened with the first call
+ * that needs it. When it cannot be opened, calls go over HTTP until a later call makes the next attempt.
  */
 import type { Told } from '../protocol/live-frames.ts';
 import type { Moment } from '../seams/deadline.ts';
@@ -11,24 +11,24 @@ import type { ConnectionWatch } from './connection.ts';
 import { type LinkEvents, LiveLink } from './live-link.ts';
 import type { PendingCall } from './pending-call.ts';
 import type { WireBody } from './reply-text.ts';
-import type { Hear } from './transport.ts';
+import type { NoticeListener } from './transport.ts';
 import type { Wire } from './wire.ts';
 import type { ClientWorld } from './world.ts';
 
-/** What becomes of the calls; the transport around this decides. */
+/** How the carrier hands calls back to the transport, which decides what happens to them. */
 export interface CarrierEvents {
   answered(call: PendingCall, status: number, body: WireBody): void;
   lost(calls: readonly PendingCall[], fault: HttpFault): void;
-  /** There is no live connection for them now. */
+  /** No live connection could be opened for the call. */
   byHttp(call: PendingCall): void;
-  /** How long an answer may take, besides the wait of the call. */
+  /** How long an answer may take, on top of the call's own wait. */
   timeoutMs(call: PendingCall): number;
 }
 
-/** Between attempts at one server: after a network fault, and where upgrades are refused. */
+/** Delays between attempts at one server: after a network fault, and after a refused upgrade. */
 const AWAY_MS = { first: 100, max: 5_000 };
 const REFUSED_MS = { first: 1_000, max: 60_000 };
-/** Refusals of a server that cannot decide anything now, as another one may. */
+/** Refusals after which another server may be able to answer. */
 const GOES_ELSEWHERE: ReadonlySet<unknown> = new Set(['NOT_LEADER', 'UNAVAILABLE']);
 
 export class LiveCarrier implements LinkEvents {
@@ -38,11 +38,11 @@ export class LiveCarrier implements LinkEvents {
   readonly #events: CarrierEvents;
   readonly #connection: ConnectionWatch;
   readonly #samples: AuthoritySamples;
-  readonly #listeners = new Set<Hear>();
+  readonly #listeners = new Set<NoticeListener>();
   /** The earliest moments of grants that waited, by their replies. */
   readonly #moments = new WeakMap<object, Moment>();
   #link: LiveLink | null = null;
-  /** All that have not ended: one that was retired still waits for answers. */
+  /** All links that have not ended; a retired one still waits for answers. */
   #links: LiveLink[] = [];
   #isClosed = false;
   #failures = 0;
@@ -65,7 +65,7 @@ export class LiveCarrier implements LinkEvents {
     this.#samples = new AuthoritySamples(world.clock);
   }
 
-  /** False when the call has to go by HTTP. */
+  /** Sends the call; false when it must go over HTTP. */
   take(call: PendingCall): boolean {
     const link = this.#usable();
     if (link === null) return false;
@@ -102,7 +102,7 @@ export class LiveCarrier implements LinkEvents {
       this.#wire.moveOn(link.target.index, body.leader_url as string | undefined);
       if (this.#wire.current !== link.target.index) link.retire();
       else if (body.code === 'NOT_LEADER') {
-        // The only server does not lead. By HTTP it may be followed to the one that does.
+        // The only server is not the leader. Over HTTP the client may be redirected to the leader.
         this.#backOff(link, REFUSED_MS);
         link.retire();
       }
@@ -111,8 +111,8 @@ export class LiveCarrier implements LinkEvents {
   }
 
   /**
-   * The moment of a grant is worked out with the samples of its own epoch, before anything else arrives. One that did
-   * not wait and repeats nothing counts from when it was sent.
+   * Computes the moment of a grant with the samples of its own epoch, before anything else arrives. A grant that
+   * neither waited nor repeats an answer counts from when its request was sent.
    */
   #noteGrant({ lane }: PendingCall, body: WireBody, epoch: number): void {
     if (lane !== 'waits' && body.duplicate !== true) return;
@@ -123,19 +123,19 @@ export class LiveCarrier implements LinkEvents {
     if (moment !== null) this.#moments.set(body, moment);
   }
 
-  /** When the grant in this reply was made, at the earliest; null when that is not known. */
+  /** The earliest moment at which the grant in this reply was made; null when unknown. */
   earliestOf(reply: object): Moment | null {
     return this.#moments.get(reply) ?? null;
   }
 
-  told(told: Told): void {
-    // A grant of the same frame is held once its answer has been taken.
+  notice(notice: Told): void {
+    // Deferred, because a grant in the same frame is held only after its answer was handled.
     this.#world.timers.soon(() => {
-      for (const listener of [...this.#listeners]) listener(told);
+      for (const listener of [...this.#listeners]) listener(notice);
     });
   }
 
-  listen(listener: Hear): () => void {
+  listen(listener: NoticeListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }

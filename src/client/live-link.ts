@@ -1,7 +1,7 @@
 /**
- * One live connection to one server, from its handshake to its end. What is called in one turn of the event loop leaves in
- * one frame, without timers. Renewals, releases and verdicts leave first; of the rest at most so many bytes are unanswered,
- * so that what is urgent never stands behind more than that on a slow line.
+ * One live connection to one server, from its handshake to its end. The calls of one turn of the event loop are sent in
+ * one frame, without timers. Renewals, releases and verdicts go first. The unanswered bytes of other calls are limited,
+ * which bounds how long an urgent call queues on a slow line.
  *
  *   connecting ──hello──▶ open ──┬── retired: takes no more calls, ends with its last answer
  *       │                        └── broken, or silent for too long
@@ -32,12 +32,12 @@ import type { ClientWorld } from './world.ts';
 export interface LinkEvents {
   opened(link: LiveLink): void;
   answered(link: LiveLink, call: PendingCall, status: number, body: WireBody, epoch: number | null): void;
-  told(told: Told): void;
-  /** It never opened; its calls were not sent. */
+  notice(notice: Told): void;
+  /** The link never opened; its calls were not sent. */
   refused(link: LiveLink, end: SocketEnd, calls: readonly PendingCall[]): void;
-  /** The link is good, but a look was not answered in time. */
+  /** The link works, but a read was not answered in time. */
   late(call: PendingCall, fault: HttpFault): void;
-  /** It broke. */
+  /** The link broke. */
   lost(link: LiveLink, sent: readonly PendingCall[], unsent: readonly PendingCall[], fault: HttpFault): void;
 }
 
@@ -48,7 +48,7 @@ export interface LinkTarget {
   readonly token: string | null;
 }
 
-/** A call as it travels: `[id,"operation",request]`. */
+/** A call waiting to be sent as `[id,"operation",request]`. */
 interface Queued {
   readonly call: PendingCall;
   readonly text: string;
@@ -58,23 +58,25 @@ interface Queued {
 interface Sent {
   readonly call: PendingCall;
   readonly isWait: boolean;
-  /** Of what counts as unanswered. */
+  /** Its share of the unanswered bytes. */
   readonly length: number;
   readonly moment: Moment;
-  /** When its answer is too late. */
+  /** When its answer is overdue. */
   readonly dueMs: number;
 }
 
-/** Bytes of ordinary calls that are not answered; calls that wait are not counted, because they are not answered soon. */
+/**
+ * The maximum of unanswered bytes of ordinary calls. Waiting calls do not count, because their answers may take long.
+ */
 const UNANSWERED_BYTES_MAX = 256 * 1024;
-/** Of the calls in flight, so that neither waits nor ordinary calls can keep out what is urgent. */
+/** Maxima of calls in flight, so that neither waits nor ordinary calls can block urgent ones. */
 const WAITS_MAX = 3_072;
 const ORDINARY_MAX = 4_000;
-/** A link that has not opened after so long never will: a proxy may upgrade and then pass nothing on. */
+/** How long opening may take: a proxy may accept the upgrade and then forward nothing. */
 const OPENING_MS = 7_000;
-/** How often an open link with calls in flight is looked at. */
+/** How often an open link with calls in flight is checked. */
 const WATCH_MS = 1_000;
-/** A link that has said nothing for so long, although it was asked, is broken. */
+/** A link that is silent for this long after a ping is broken. */
 const SILENCE_MS = 10_000;
 
 export class LiveLink {
@@ -94,10 +96,10 @@ export class LiveLink {
   #waits = 0;
   #unansweredBytes = 0;
   #isFlushDue = false;
-  /** As the socket was told; it begins needed. */
+  /** The last value passed to `socket.hold`; a socket starts out held. */
   #isHeld = true;
   #watch: Timer | null;
-  /** When it last said anything, and was last asked for the time. */
+  /** When the last message arrived; below, when the last ping was sent. */
   #heardMs = 0;
   #pinged: Moment | null = null;
   #pingedMs = 0;
@@ -130,7 +132,7 @@ export class LiveLink {
     );
   }
 
-  /** False once it takes no more calls. */
+  /** False once it accepts no more calls. */
   get isUsable(): boolean {
     return this.#state !== 'ended' && !this.#isRetired;
   }
@@ -156,13 +158,13 @@ export class LiveLink {
     this.#flushSoon();
   }
 
-  /** No more calls; it is closed once those in flight are answered. */
+  /** Accepts no more calls, and closes once those in flight are answered. */
   retire(): void {
     this.#isRetired = true;
     this.#closeIfIdle();
   }
 
-  /** Closes it whatever is under way. */
+  /** Closes it at once, losing the calls in flight. */
   close(): void {
     if (this.#state === 'ended') return;
     this.#drop();
@@ -175,7 +177,7 @@ export class LiveLink {
     this.#socket.drop();
   }
 
-  /** Calls that are waiting for something to happen, rather than for an answer. */
+  /** Calls with a wait of their own, such as long polls. */
   *waits(): Generator<PendingCall> {
     for (const { call, isWait } of this.#sent.values()) if (isWait) yield call;
     for (const { call, waitMs } of this.#ordinary) if (waitMs > 0) yield call;
@@ -222,7 +224,7 @@ export class LiveLink {
         (queued.waitMs > 0 ? this.#waits >= WAITS_MAX : this.#unansweredBytes >= UNANSWERED_BYTES_MAX);
       if (!isFull) take(queued);
       else if (!queued.call.isSettled) left.push(queued);
-      // Waits and calls that do not wait are held up by different things; a long queue is not walked for that.
+      // A full window of one kind does not block the other, but a long queue is not searched for the other kind.
       if (isFull && left.length > WAITS_MAX) {
         for (let rest = at + 1; rest < queue.length; rest++) left.push(queue[rest]!);
         break;
@@ -291,7 +293,7 @@ export class LiveLink {
     this.#closeIfIdle();
   }
 
-  /** The newest of what this frame answers was sent before its time was read. */
+  /** Takes a clock sample: the newest call that this frame answers was sent before the server read its time. */
   #noteFrame(
     items: readonly unknown[],
     atMs: number | null | undefined,
@@ -303,7 +305,7 @@ export class LiveLink {
       if (typeof first === 'number') newestId = Math.max(newestId, first);
       else if (first === 'pong' && this.#pinged !== null) this.#note(this.#pinged, atMs, epoch);
     }
-    // Ids count up, so the newest was sent last.
+    // Ids count up, so the highest was sent last.
     const newest = this.#sent.get(newestId);
     if (newest !== undefined) this.#note(newest.moment, atMs, epoch);
   }
@@ -312,22 +314,22 @@ export class LiveLink {
     if (typeof atMs === 'number' && typeof epoch === 'number') this.#samples.note(sent, atMs, epoch);
   }
 
-  /** False for what no server says. */
+  /** False for an item that violates the protocol. */
   #item(item: unknown, epoch: number | null): boolean {
     if (!Array.isArray(item)) return false;
     const [first, second, third] = item as readonly unknown[];
     if (typeof first !== 'number') {
       if (first === 'lost' || first === 'cancel' || first === 'asked')
-        this.#events.told(item as unknown as Told);
+        this.#events.notice(item as unknown as Told);
       else if (first === 'pong') this.#pinged = null;
-      // What a newer server tells besides is not for us.
+      // Notices of newer servers are ignored.
       return true;
     }
     const sent = this.#sent.get(first);
     if (sent === undefined) return true;
     this.#forget(first, sent);
     const { call } = sent;
-    // A wait that we have ended.
+    // The answer to a wait that this client has ended.
     if (item.length === 1) return true;
     if (typeof second !== 'number' || !isObject(third)) return false;
     if (OPERATION_ROWS[call.operation].opaque) restoreOpaque(third);
@@ -354,7 +356,7 @@ export class LiveLink {
       const { call, dueMs } = sent;
       if (nowMs < dueMs || call.isSettled) continue;
       const why = `did not answer within ${Math.round(dueMs - call.sentMs)} ms`;
-      // A change may be answered with a grant later, which only the end of the connection gives back.
+      // The late answer to a change may be a grant, which the server releases only when the connection ends.
       if (OPERATION_ROWS[call.operation].method !== 'GET') return this.#break(why, true);
       this.#forget(id, sent);
       this.#events.late(call, httpFault(`${this.target.server} ${why}.`, 'unknown', true));
@@ -395,7 +397,7 @@ export class LiveLink {
     return [...this.#urgent, ...this.#ordinary].map(({ call }) => call);
   }
 
-  /** A process stays alive while a caller waits for an answer. */
+  /** Keeps the process alive while a caller awaits an answer. */
   #hold(): void {
     const isNeeded = this.#sent.size + this.#urgent.length + this.#ordinary.length > 0;
     if (isNeeded === this.#isHeld) return;

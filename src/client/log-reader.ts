@@ -1,6 +1,6 @@
 /**
- * The log over HTTP: a page of it, or entries as they become durable. A follower whose connection breaks, or
- * falls silent for so long that it may be dead, reconnects and continues after the last entry it delivered.
+ * Reads the log over HTTP: one page, or entries as they become durable. When the connection breaks, or is silent for so
+ * long that it may be dead, a follower reconnects and continues after the last entry it delivered.
  */
 
 import type { LogRequest } from '../operations/pages.ts';
@@ -21,15 +21,15 @@ import { link, type Wire } from './wire.ts';
 import type { ClientWorld } from './world.ts';
 
 const READ_TIMEOUT_MS = 30_000;
-/** A follower that receives nothing for this long reconnects; that costs little and finds dead connections. */
+/** A follower that receives nothing for this long reconnects, which is cheap and detects dead connections. */
 const SILENCE_MS = 60_000;
-/** A stream that was open this long was a good one; its end is the first failure of a new series. */
+/** A stream open for this long worked, so its end starts a new series of failures. */
 const GOOD_MS = 1_000;
 
-/** The framing of server-sent events around an entry; sessions are followed that way. */
+/** The server-sent-events framing around an entry, used when following sessions. */
 const NO_ENTRY = /^(data: |\w*:.*)/;
 
-/** Why a try came to nothing, as the caller is told after the last one. */
+/** Why an attempt failed; thrown after the last one. */
 interface Setback {
   readonly fault: LeaseholdError;
   readonly retryAfterMs: number;
@@ -51,7 +51,7 @@ export class LogReader {
     this.#retrying = onRetry;
   }
 
-  /** Stops retrying: callers that wait for a retry are rejected. */
+  /** Stops retrying and rejects the callers that wait for a retry. */
   stop(): void {
     this.#stopping.abort();
   }
@@ -87,7 +87,10 @@ export class LogReader {
     }
   }
 
-  /** Ends when the signal aborts; throws when the log no longer reaches back, or the server stays away and this is not waited for. */
+  /**
+   * Ends when the signal aborts. Throws when the entries were compacted away, or when retries are used up; with
+   * `isPatient` retries are limited only until the first answer.
+   */
   async *follow(
     from: Promise<number>,
     signal: AbortSignal,
@@ -151,7 +154,7 @@ export class LogReader {
     return transientFault(body, reply);
   }
 
-  /** Waits until the next try, or throws when there is none. */
+  /** Waits until the next attempt; throws when there is none. */
   async #pause(
     tries: Tries,
     { fault, retryAfterMs }: Setback,
@@ -169,13 +172,13 @@ export class LogReader {
     this.#assertOpen(signal);
   }
 
-  /** A follower that was ended as well needs no fault to know. */
+  /** Throws when the handle is closed, unless the follower's own signal aborted too. */
   #assertOpen(signal: AbortSignal | undefined): void {
     if (this.#stopping.signal.aborted && !signal?.aborted) throw handleClosed();
   }
 }
 
-/** One connection of a follower: it ends with the follower's signal, or when nothing is received for too long. */
+/** One connection of a follower. It ends with the follower's signal, or when nothing is received for too long. */
 class Connection {
   readonly #ending = new AbortController();
   readonly #unlink: () => void;
@@ -208,7 +211,7 @@ class Connection {
       this.#silence = this.#listen();
       const lines = (rest + chunk).split('\n');
       rest = lines.pop()!;
-      // An empty line only says that the server is still there. What follows the last line break is not whole.
+      // An empty line is a keep-alive. The text after the last line break is incomplete.
       for (const line of lines) if (line) yield line;
     }
   }

@@ -1,8 +1,8 @@
 /**
- * A reply was lost, the call was sent again, and the second try was refused. Was it refused because the first one had been
- * carried out? Then the caller gets the answer that was lost. Otherwise the refusal stands; and where the authority can no
- * longer tell, the caller is told that. Needed where the authority does not recognise a repeat (`looks` in the
- * definitions): a kill, a break, a write or a delete that succeeded would be reported as refused.
+ * Recovers a lost reply when the retry was refused. If the refusal is due to the first attempt having succeeded, the
+ * caller gets the lost answer; otherwise the refusal stands. If the authority can no longer tell which, the error says
+ * so. Needed for operations whose repeat the authority does not recognise (`looks` in the definitions): a kill, break,
+ * write or delete that succeeded would otherwise be reported as refused.
  */
 
 import type { Operation, Requests } from '../operations/table.ts';
@@ -12,7 +12,7 @@ import type { Problem, Reply } from '../protocol/problem.ts';
 import { historySince } from './history-since.ts';
 import type { Transport } from './transport.ts';
 
-/** The body that was lost, from what the first try left behind; null when it left nothing. */
+/** Rebuilds the lost body from the effects of the first attempt; null when there are none. */
 type Look<Request> = (ask: Transport['call'], request: Request, refusal: Problem) => Promise<object | null>;
 
 export async function recoverLostReply(
@@ -57,14 +57,14 @@ const LOOKS: { readonly [Op in Operation]?: Look<Requests[Op]> } = {
     const ours = lease?.lease_seq ?? 0;
     if (!object.ok || object.lease_seq < ours || object.version <= if_version) return null;
     const { version, lease_seq, seq } = object;
-    // An object that was deleted counts on from where it was, so the first write after that may have any version.
+    // Versions continue after a deletion, so the first write after one may have any version.
     const isNext = version === if_version + 1;
     const written = value instanceof Json ? value.text() : JSON.stringify(value);
     if (lease_seq === ours && object.value?.text() === written && (isNext || if_version === 0)) {
       return { object_id, version, lease_seq, seq };
     }
     if (isNext) return null;
-    // It has been written more than once since; whether the first write was ours cannot be determined.
+    // The object was written more than once since, so it is unknown whether the first write was this one.
     throw new LeaseholdError(refusal.code, `${refusal.detail} The write may have been carried out before.`, {
       effect: 'unknown',
       problem: refusal,

@@ -1,8 +1,7 @@
 /**
- * Taking named leases for programs: alone, several at once, or around a function. Contention is a null of
- * `tryAcquire` and a LEASE_HELD of the others; whatever else goes wrong is thrown. The client
- * chooses holder and token of every grant, so a request whose reply was lost can be sent again. A grant that an
- * abandoned request may still have received is released.
+ * Acquires named leases: one, several at once, or around a function. Under contention `tryAcquire` returns null and the
+ * others throw LEASE_HELD; every other failure is thrown. The client generates holder and token of every grant, so a
+ * request with a lost reply can be retried. A grant that an abandoned request may still have received is released.
  */
 
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -22,17 +21,17 @@ import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
 
 export interface LeaseOptions {
-  /** How long the lease lasts unless it is renewed; default '15s'. */
+  /** How long the lease lasts without renewal; default '15s'. */
   readonly ttl?: Duration;
-  /** How long to wait in line for it; default 0. */
+  /** How long to wait for the lease while another holder has it; default 0. */
   readonly wait?: Duration;
-  /** Who takes it; unless given, every call is a holder of its own, so that two callers exclude each other. */
+  /** The holder's name. By default each call is a separate holder, so that two callers exclude each other. */
   readonly holder?: string;
-  /** The secret of the grant, for callers that resume the same grant later. At least 128 random bits. */
+  /** The secret token of the grant, for callers that resume the same grant later. At least 128 random bits. */
   readonly token?: string;
-  /** Any JSON; visible to every reader of the lease. */
+  /** Any JSON value; visible to everyone who can read the lease. */
   readonly metadata?: unknown;
-  /** Gives up waiting. */
+  /** Aborts the wait. */
   readonly signal?: AbortSignal;
 }
 
@@ -41,27 +40,27 @@ export type LeasedWork<T> = (lease: Lease) => Promise<T> | T;
 
 export const LEASE_OPTIONS: readonly string[] = ['ttl', 'wait', 'holder', 'token', 'metadata', 'signal'];
 
-/** How many requests more than its time is worth one call may cost, so that it ends whatever the answers are. */
+/** How many requests one call may send beyond those its wait time needs, so that it ends whatever the answers are. */
 const TRIES_MORE = 4;
 
-/** The options, read. */
+/** The parsed options. */
 interface AcquireTerms {
   readonly names: readonly string[];
   readonly ttlMs: number;
   readonly waitMs: number;
   readonly holder: string;
-  /** Of the newest request; what was granted under an older one is over. */
+  /** The token of the newest request; grants under earlier tokens are over. */
   token: string;
-  /** The token was generated for this call and is known to no other. */
+  /** The token was generated for this call. */
   readonly isTokenOurs: boolean;
-  /** The holder was generated for this call and is used by no other. */
+  /** The holder was generated for this call. */
   readonly isHolderOurs: boolean;
   readonly isStrict: boolean;
   readonly metadata: unknown;
   readonly signal: AbortSignal | undefined;
 }
 
-/** What requests for one name and for several have in common. */
+/** The fields that requests for one name and for several share. */
 interface AcquireFields {
   holder: string;
   token: string;
@@ -74,9 +73,9 @@ interface Won {
   readonly ok: true;
   readonly leaseSeq: number;
   readonly remainingMs: number;
-  /** It stood in line, or repeats an earlier answer: its age is not told by when it was asked for. */
+  /** It had to wait, or repeats an earlier answer: the time of the request does not bound its age. */
   readonly isOld: boolean;
-  /** When it was granted, at the earliest, by samples of the authority's clock; null when they do not tell. */
+  /** The earliest moment of the grant by samples of the authority's clock; null when unknown. */
   readonly earliest: Moment | null;
 }
 
@@ -105,12 +104,12 @@ export class NamedLeases {
   }
 
   async acquireAll(names: readonly string[], options: LeaseOptions = {}): Promise<LeaseSet> {
-    // A text would be taken for a list of its letters.
+    // A string would be taken for a list of its characters.
     if (!Array.isArray(names)) throw new TypeError('acquireAll takes a list of names.');
     return new LeaseSetHandle(this.#transport, this.renewal, await this.grant([...names], options));
   }
 
-  /** A strict one does not outlive its first failed renewal. */
+  /** A strict lease is lost with its first failed renewal. */
   async grant(names: readonly string[], options: LeaseOptions, isStrict = false): Promise<Grant> {
     const grant = await this.#take(this.#termsOf(names, options, isStrict));
     if (grant instanceof Grant) return grant;
@@ -126,7 +125,7 @@ export class NamedLeases {
       value = await (grant.span === null ? work(lease) : grant.span.run(() => work(lease)));
     } catch (error) {
       const loss = await lease.finish().catch((fault: unknown) => {
-        // If the end of the lease cannot be determined, throw the error of the work.
+        // If it is unknown how the lease ended, throw the error of the work.
         if (fault instanceof LeaseholdError) return null;
         throw fault;
       });
@@ -154,7 +153,7 @@ export class NamedLeases {
     };
   }
 
-  /** The grant, kept alive from here on, or the refusal. */
+  /** The grant, which is renewed from now on, or the refusal. */
   async #take(terms: AcquireTerms): Promise<Grant | Problem> {
     const { signal } = terms;
     signal?.throwIfAborted();
@@ -167,11 +166,11 @@ export class NamedLeases {
       } catch (fault) {
         const leftMs = untilMs - clock.monotonicMs();
         if (leftMs <= 0 || signal?.aborted === true || !isTransient(fault)) {
-          // A caller who chose the token can ask for the same grant again, unless it was the caller who gave up.
+          // A caller who chose the token can request the same grant again, unless that caller gave up.
           if (terms.isTokenOurs || signal?.aborted === true) this.#giveBack(terms);
           throw fault;
         }
-        // No server answers: that is waited for too. What one may have granted is found again by its token.
+        // No server answers: wait and retry. A grant with a lost answer is found again by its token.
         await sleep(timers, Math.min(leftMs, delay.take()), signal);
       }
     }
@@ -188,12 +187,12 @@ export class NamedLeases {
       const from = won.isOld ? won.earliest : sent;
       const isFresh = from !== null && !this.#isHalfOver(won, from);
       const grant = isFresh ? this.#keep(terms, won, from) : await this.#confirm(terms, won.leaseSeq);
-      // A reply that came too late brings a lease that must not be relied on.
+      // A late reply may carry a lease that is already over.
       if (grant instanceof Grant) {
         this.renewal.assertHeld(grant);
         grant.span = this.#world.traces?.holding(grant) ?? null;
       } else if (terms.isTokenOurs && more > 0 && isOver(grant, terms)) {
-        // It was granted and ended before the reply arrived; the caller continues to wait.
+        // The lease ended before its reply arrived; the caller keeps waiting.
         terms.token = newToken();
         continue;
       }
@@ -201,13 +200,13 @@ export class NamedLeases {
     }
   }
 
-  /** Where no samples tell the age of a grant, first without waiting: that tells a grant that had to wait from one that had not. */
+  /** Without clock samples the first request does not wait, to distinguish a grant that had to wait from one that had not. */
   #firstWaitMs(leftMs: number): number {
     const isLive = this.#transport.connection?.current.state === 'live';
     return isLive ? Math.min(Math.max(0, Math.floor(leftMs)), LIMITS.waitMaxMs) : 0;
   }
 
-  /** After a first refusal: in line, in as many pieces as the longest wait of one request makes of it. */
+  /** Waits for the lease after a first refusal, in pieces as long as one request may wait. */
   async #askInLine(terms: AcquireTerms, untilMs: number, refusal: Problem): Promise<Won | Problem> {
     const { clock, newToken } = this.#world;
     let answer: Won | Problem = refusal;
@@ -215,7 +214,7 @@ export class NamedLeases {
     for (; !answer.ok && more > 0; more--) {
       const leftMs = Math.max(0, Math.floor(untilMs - clock.monotonicMs()));
       if (answer.code === 'LEASE_NOT_HELD' && terms.isTokenOurs && terms.isHolderOurs) {
-        // Only this call knows the token: the lease was granted, the connection broke, and the server took it back.
+        // Only this call knows the token, so the lease was granted, the connection broke, and the server released it.
         terms.token = newToken();
       } else if (answer.code !== 'LEASE_HELD' || leftMs === 0) break;
       answer = await this.#ask(terms, Math.min(leftMs, LIMITS.waitMaxMs));
@@ -248,17 +247,17 @@ export class NamedLeases {
     return this.#transport.earliestOf?.(reply) ?? null;
   }
 
-  /** By our own count; a server that said nothing may have been asked before the one that granted it. */
+  /** By the local clocks: a server that did not answer may have been asked before the one that granted it. */
   #isHalfOver({ remainingMs }: Won, sent: Moment): boolean {
     return 2 * new Deadline(sent, remainingMs).remainingMs(this.#world.clock) < remainingMs;
   }
 
-  /** One renewal tells whether the grant is still ours, and gives a moment to count from. */
+  /** One renewal shows whether the grant is still held, and provides a moment to count from. */
   async #confirm(terms: AcquireTerms, leaseSeq: number): Promise<Grant | Problem> {
     const sent = momentOf(this.#world.clock);
     const grant = this.#grantOf(terms, leaseSeq, new Deadline(sent, 0));
     const answer = await grant.askRenewal(terms.ttlMs, terms.signal);
-    // Before it is kept: a caller that has given up does not hold it, so nothing may renew it.
+    // Checked before the grant is kept: once the caller has given up, nothing may renew it.
     terms.signal?.throwIfAborted();
     if (!answer.ok) {
       if (terms.isTokenOurs) this.#giveBack(terms);
@@ -280,7 +279,7 @@ export class NamedLeases {
     return new Grant(this.#transport, { names, holder, token, leaseSeq, ttlMs, deadline, isStrict });
   }
 
-  /** Not awaited: if the release fails, the grant expires by itself. */
+  /** Releases the grant without awaiting it: if that fails, the grant expires. */
   #giveBack(terms: AcquireTerms): void {
     const grant = this.#grantOf(terms, 0, new Deadline(momentOf(this.#world.clock), terms.ttlMs));
     void this.renewal.release(grant);
@@ -288,8 +287,8 @@ export class NamedLeases {
 }
 
 /**
- * Whether a grant was over when it was to be confirmed, and not superseded: that only another with the same holder can
- * have done, from whom it must not be taken back.
+ * Whether a grant was over before it was confirmed, and not superseded. Only another call with the same holder can
+ * supersede it; a retry would take the lease back from that call.
  */
 function isOver({ code }: Problem, { isHolderOurs }: AcquireTerms): boolean {
   return code === 'LEASE_EXPIRED' || (code === 'LEASE_NOT_HELD' && isHolderOurs);
@@ -302,7 +301,7 @@ function checkOptions(options: LeaseOptions): void {
   }
 }
 
-/** When the lease was lost, that is what is told; what the work itself failed with goes along as its cause. */
+/** Reports the loss of the lease, with the error of the work as its cause. */
 function lostError(loss: LeaseLostError | null, error: unknown): LeaseLostError | null {
   if (loss === null || loss === error) return loss;
   const { details, problem } = loss;

@@ -1,4 +1,4 @@
-/** What the handle knows of tasks, queues, leases, objects and workers, each under its own name. */
+/** The namespaces `tasks`, `queues`, `leases`, `objects` and `workers` of the handle. */
 import type { RefusalCode } from '../core/refusals.ts';
 import type { Entry } from '../protocol/entry-shapes.ts';
 import {
@@ -38,12 +38,12 @@ export interface TaskFilter extends PageOptions {
   readonly state?: TaskState;
   readonly queue?: string;
   readonly key?: string;
-  /** Only tasks that this worker has leased. */
+  /** Only tasks leased by this worker. */
   readonly workerId?: string;
-  /** Both bounds are exclusive; text is an instant as `Task.createdAt` has it. */
+  /** Both bounds are exclusive; a string is an instant in the format of `Task.createdAt`. */
   readonly createdAfter?: Date | string;
   readonly createdBefore?: Date | string;
-  /** By creation; oldest first by default. */
+  /** The order of creation; oldest first by default. */
   readonly order?: 'oldest' | 'newest';
 }
 
@@ -51,9 +51,9 @@ export interface LeaseFilter extends PageOptions {
   readonly prefix?: string;
 }
 
-/** The options of a history. */
+/** The options of `tasks.history` and `leases.history`. */
 export interface HistoryOptions extends PageOptions {
-  /** The first position to look at. */
+  /** The first log position to search. */
   readonly from?: number;
 }
 
@@ -64,57 +64,63 @@ export interface RefusalFilter {
 }
 
 export interface Tasks {
-  /** Throws TASK_NOT_FOUND. */
+  /** Reads a task. Throws TASK_NOT_FOUND. */
   get(taskId: string): Promise<Task>;
-  /** Why it is not running. */
+  /** Explains why the task is not running. */
   why(taskId: string): Promise<Why>;
-  /** Every entry that touched it, oldest first, as far back as the log reaches. */
+  /** Every log entry about the task, oldest first, as far back as the log reaches. */
   history(taskId: string, options?: HistoryOptions): Listing<Entry>;
   /**
-   * In the order of their creation. By nothing, queue, state, both of these, key or workerId, a page costs what it has; by
-   * other combinations a page may have few tasks or none although there are more.
+   * Tasks in the order of their creation. Without a filter, and by queue, state, queue and state, key or workerId, the
+   * lookup is indexed. With other combinations a page may have few tasks or none although more follow.
    */
   find(filter?: TaskFilter): Listing<Task>;
-  /** Runs an ended task again, as a new task; the old one stays as it is. Again: the same new task. Throws TASK_NOT_ENDED. */
+  /**
+   * Runs an ended task again as a new task; the old one stays as it is. Repeating the call returns the same new task.
+   * Throws TASK_NOT_ENDED.
+   */
   requeue(taskId: string, options?: RequeueOptions): Promise<Requeued>;
-  /** A waiting task ends now; the signal of a running one aborts, and it is never leased again. Throws TASK_TERMINAL. */
+  /**
+   * Cancels a task: a waiting one ends now; a running one has its signal aborted and is never leased again. Throws
+   * TASK_TERMINAL.
+   */
   cancel(taskId: string, options?: CancelOptions): Promise<Cancelled>;
-  /** Runs many ended tasks again, each as a new task. By filter it needs the scope `v1:admin`. */
+  /** Runs many ended tasks again, each as a new task. With a filter this needs the scope `v1:admin`. */
   requeueMany(which: BulkFilter | TaskIds, options?: RequeueManyOptions): Bulk;
-  /** Cancels many tasks. By filter it needs the scope `v1:admin`. */
+  /** Cancels many tasks. With a filter this needs the scope `v1:admin`. */
   cancelMany(which: BulkFilter | TaskIds, options?: CancelManyOptions): Bulk;
 }
 
 export interface Queues {
   list(): Promise<readonly QueueInfo[]>;
-  /** No task of the queue is leased until it is resumed; leases that exist continue. */
+  /** Stops leasing tasks of the queue until it is resumed; existing leases continue. */
   pause(queue: string): Promise<void>;
   resume(queue: string): Promise<void>;
-  /** The limits of the queue from now on, all of them: one that is not given is removed, and null removes all. */
+  /** Replaces all limits of the queue: an absent limit is removed, and null removes all. */
   setLimits(queue: string, limits: Limits | null): Promise<void>;
 }
 
 export interface Leases {
-  /** Who holds the name; null when it is free. */
+  /** The lease on the name; null when it is free. */
   get(name: string): Promise<LeaseInfo | null>;
   list(filter?: LeaseFilter): Listing<LeaseInfo>;
-  /** Every entry that touched the name or its object, oldest first, as far back as the log reaches. */
+  /** Every log entry about the name or its object, oldest first, as far back as the log reaches. */
   history(name: string, options?: HistoryOptions): Listing<Entry>;
-  /** Asks the holder to give way: its `lease.asked` aborts. True when it was told. Throws LEASE_NOT_FOUND. */
+  /** Asks the holder to give way: its `lease.asked` aborts. True when the request reached the holder. Throws LEASE_NOT_FOUND. */
   ask(name: string, options: { readonly reason: string }): Promise<boolean>;
-  /** Ends the lease of another holder; with `leaseSeq` only if it is still that one. */
+  /** Ends the lease of another holder; with `leaseSeq`, only if that is still the current lease. */
   break(name: string, options: { readonly reason: string; readonly leaseSeq?: number }): Promise<void>;
 }
 
 export interface Objects {
-  /** Null when there is none. */
+  /** Null when it does not exist. */
   get(objectId: string): Promise<ObjectInfo | null>;
-  /** Writes that fences refused, newest first, as far as the leader remembers them. */
+  /** Writes refused by fences, newest first, as far as the leader remembers them. */
   refusals(filter?: RefusalFilter): Listing<RefusedWrite>;
 }
 
 export interface Workers {
-  /** The workers seen recently; soft state that is empty after a restart. */
+  /** The workers seen recently. In memory only: empty after a server restart. */
   list(): Promise<readonly WorkerInfo[]>;
 }
 
@@ -204,7 +210,7 @@ export function objectsOf(transport: Transport): Objects {
       return listing(undefined, async () => {
         const { receipts } = await ask(transport, 'receipt.list', {
           ...given('object_id', objectId),
-          // Which of the codes can be meant is judged by the authority, as for every caller.
+          // The authority checks the code, as for every caller.
           ...given('code', code as 'LEASE_EXPIRED' | undefined),
           ...given('limit', limit),
         });

@@ -1,4 +1,4 @@
-/** One call in flight: its request, its failures so far, and the promise its caller awaits. */
+/** One call in flight: its request, its failures so far, and its caller's promise. */
 import type { Operation } from '../operations/table.ts';
 import type { Effect } from '../protocol/leasehold-error.ts';
 import { LIMITS } from '../protocol/limits.ts';
@@ -21,7 +21,7 @@ export class OpenCalls {
     if (this.#count === 0) this.#whenNone?.();
   }
 
-  /** Calls back once every call has its answer. */
+  /** Calls `call` once every call is answered. */
   whenNone(call: () => void): void {
     if (this.#count === 0) call();
     else this.#whenNone = call;
@@ -29,23 +29,23 @@ export class OpenCalls {
 }
 
 export class PendingCall implements Tries {
-  /** What the caller waits for. */
+  /** The promise of the caller. */
   readonly answer: Promise<never>;
   readonly operation: Operation;
   readonly request: Record<string, unknown>;
   readonly lane: Lane;
   readonly requestId: string | undefined;
-  /** The id the client generated so that a second try is recognised; empty when the caller gave one or none is needed. */
+  /** The id generated so that the server recognises a retry; empty when the caller gave one or none is needed. */
   generatedId = '';
   /** The token in the request was generated for this call alone. */
   isTokenOwn = false;
   failures = 0;
   sinceMs = 0;
   wasLate = false;
-  /** When its first try was sent, and its newest. */
+  /** When its first attempt was sent; below, its newest. */
   startedMs: number | null = null;
   sentMs = 0;
-  /** A try whose answer was lost may have been carried out. */
+  /** An attempt with a lost answer may have taken effect. */
   isUncertain = false;
   /** The caller has its answer, or has given up. */
   isSettled = false;
@@ -75,12 +75,12 @@ export class PendingCall implements Tries {
     open.began();
   }
 
-  /** What may have become of it. */
+  /** The possible effect of the call. */
   get effect(): Effect {
     return this.isUncertain ? 'unknown' : 'none';
   }
 
-  /** The fields of a try that is sent now: with what is left of its wait. */
+  /** The fields of an attempt sent now, with the rest of its wait. */
   fieldsAt(nowMs: number): { readonly waitMs: number; readonly fields: Fields } {
     const { request } = this;
     this.startedMs ??= nowMs;
@@ -90,7 +90,7 @@ export class PendingCall implements Tries {
     return { waitMs: Math.min(waitMs, LIMITS.waitMaxMs), fields: { ...request, wait_ms: waitMs } };
   }
 
-  /** Rejects with the signal's reason once it aborts, and ends the request if it is the call's own. */
+  /** Rejects with the signal's reason once it aborts, and ends the request if the call has one of its own. */
   endsWith(signal: AbortSignal, watch: AbortWatch): void {
     this.#unlisten = watch.watch(signal, (reason) => {
       this.reject(reason);

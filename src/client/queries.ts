@@ -1,4 +1,4 @@
-/** Asking the authority as the handle does: refusals are thrown, bodies come in camelCase. */
+/** Calls for the handle: refusals are thrown, bodies are in camelCase. */
 
 import type { RefusalCode } from '../core/refusals.ts';
 import type { Body, Operation, Replies, Requests } from '../operations/table.ts';
@@ -22,7 +22,7 @@ export async function ask<Op extends Operation>(
   return bodyOf<Op>(reply);
 }
 
-/** The same, where one refusal says that there is nothing. */
+/** Like `ask`, but returns null for the given refusal. */
 export async function askFor<Op extends Operation>(
   transport: Transport,
   operation: Op,
@@ -41,7 +41,7 @@ function bodyOf<Op extends Operation>({ ok: _, ...body }: { readonly ok: true })
 
 const PAGE_OPTIONS = ['limit', 'cursor'];
 
-/** A list that is asked for page by page. `itemsOf` takes the items out of an answer. */
+/** A listing over a paginated operation. `itemsOf` extracts the items of an answer. */
 export function pages<Op extends Operation, Item>(
   transport: Transport,
   operation: Op,
@@ -64,7 +64,7 @@ export function checkFilter(filter: object, known: readonly string[], what: stri
   refuseUnknown(filter, [...known, ...PAGE_OPTIONS], what);
 }
 
-/** The field, if there is a value for it. */
+/** The field as an object; empty when the value is undefined. */
 export function given<Name extends string, Value>(
   name: Name,
   value: Value | undefined,

@@ -1,6 +1,6 @@
 /**
- * A receipt for a task: durable from the moment it is given, and good from any process that knows the task's
- * id. It asks for the result in long polls, and outlasts a server that is away as long as it was told to wait.
+ * The receipt of a task. When `enqueue` returns it the task is durable; any process that knows the task's id can make
+ * one. It gets the result by long polls, and tolerates an unreachable server for as long as `wait` lasts.
  */
 import type { Body } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -14,20 +14,20 @@ import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
 import type { ClientWorld } from './world.ts';
 
-/** One poll; long waits are made of several, so that a dead connection is noticed. */
+/** The length of one poll. Longer waits use several, so that a dead connection is noticed. */
 const POLL_MAX_MS = 60_000;
 const OPTIONS = ['wait', 'signal'];
 
-/** What became of a task. WAITING and LEASED: nothing yet, and the wait is over. */
+/** The outcome of a task. WAITING and LEASED: it has not ended, and the wait is over. */
 export type TaskResult<Output> =
   | { readonly state: 'COMPLETED'; readonly output: Output }
   | {
       readonly state: 'FAILED' | 'DEAD';
-      /** `CANCELLED`, of a task that was cancelled. */
+      /** Why the task failed; `CANCELLED` if it was cancelled. */
       readonly reason: string;
-      /** What the caller of `cancel` said. */
+      /** The reason given to `cancel`. */
       readonly reasonDetail?: string;
-      /** The task that runs it again, if it was requeued. */
+      /** The task that reruns it, if it was requeued. */
       readonly requeuedAs?: string;
     }
   | { readonly state: 'WAITING' | 'LEASED' };
@@ -39,18 +39,21 @@ export interface Wait {
 
 export interface Receipt<Output> {
   readonly taskId: string;
-  /** What is known of the task now, or once it has ended or `wait` is over. Never throws for a task that failed. */
+  /** The outcome so far: now, or with `wait` once the task has ended or the wait is over. Never throws for a task that failed. */
   result(options?: Wait): Promise<TaskResult<Output>>;
   /**
-   * Waits for the end and gives what came of it. Throws TASK_FAILED or TASK_CANCELLED, and TASK_PENDING when `wait` is over
-   * first. With `wait`, a task that is not known yet is waited for too.
+   * Waits for the task to end and returns its output. Throws TASK_FAILED or TASK_CANCELLED, and TASK_PENDING when
+   * `wait` is over first. With `wait`, it also waits for a task that does not exist yet.
    */
   output(options?: Wait): Promise<Output>;
-  /** A waiting task ends now; the signal of a running one aborts, and it is never leased again. Throws TASK_TERMINAL when it has ended. */
+  /**
+   * Cancels the task: a waiting one ends now; a running one has its signal aborted and is never leased again. Throws
+   * TASK_TERMINAL when it has ended.
+   */
   cancel(reason?: string): Promise<void>;
 }
 
-/** The ways out of a receipt, hidden so that a receipt that is logged or stored shows what it is for. */
+/** Keeps its internals in private fields, so that a logged or stored receipt shows only the task id. */
 export class TaskReceipt<Output> implements Receipt<Output> {
   readonly taskId: string;
   readonly #transport: Transport;
@@ -86,7 +89,7 @@ export class TaskReceipt<Output> implements Receipt<Output> {
     return async (reason) => void (await cancelTask(this.#transport, this.taskId, { reason }));
   }
 
-  /** A task that is not known may still be on its way, from an outbox for example. */
+  /** An unknown task may still be in transit, from an outbox for example. */
   async #await(
     waitMs: number,
     signal: AbortSignal | undefined,
@@ -152,7 +155,7 @@ function noOutput(
     return new LeaseholdError('TASK_PENDING', says, { retryable: true, details });
   }
   const { state, reason, reasonDetail } = result;
-  // Only cancelled tasks have one.
+  // Only cancelled tasks have a detail.
   if (reasonDetail !== undefined) {
     const says = `Task ${taskId} was cancelled: ${reasonDetail}`;
     return new LeaseholdError('TASK_CANCELLED', says, { details: { taskId, reason: reasonDetail } });

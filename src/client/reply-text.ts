@@ -1,7 +1,6 @@
 /**
- * From what a server answered to what it means. A reply is a JSON object, a problem among them if its status
- * says so; anything else does not come from a leasehold server, and the caller is told so in a sentence
- * instead of being shown a web page.
+ * Parses the reply of a server. A reply is a JSON object, and a problem when its status is 400 or above. Anything else
+ * is not from a leasehold server, and the error says so instead of quoting a web page.
  */
 
 import { type Effect, LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -9,12 +8,12 @@ import type { Problem } from '../protocol/problem.ts';
 import { JsonError, readJson } from '../protocol/read-json.ts';
 import type { HttpReply } from '../seams/http.ts';
 
-/** A body as it came, before `ok` is put in. */
+/** A body as received, before `ok` is added. */
 export type WireBody = Record<string, unknown>;
 
 /**
- * Refusals that depend on the state of the server and not on the call, with what became of the
- * call. An authority that died may have carried it out, unless the server says that it did not.
+ * Refusals that depend on the state of the server rather than on the call, with their possible effect. An authority
+ * that died may have carried the call out, unless the server says that it did not.
  */
 const TRANSIENT: Readonly<Record<string, Effect>> = {
   OVERLOADED: 'none',
@@ -23,7 +22,7 @@ const TRANSIENT: Readonly<Record<string, Effect>> = {
   UNAVAILABLE: 'unknown',
 };
 
-/** Null for a refusal that stands; otherwise what became of the call that may be retried. */
+/** The possible effect of a call that may be retried; null for a refusal that stands. */
 export function transientEffect(body: WireBody): Effect | null {
   const code = String(body.code);
   if (!Object.hasOwn(TRANSIENT, code)) return null;
@@ -52,7 +51,7 @@ export function isObject(value: unknown): value is WireBody {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** `effect` is what may have become of the call. */
+/** `effect` is the possible effect of the call. */
 export function notOurs(
   reply: Pick<HttpReply, 'status' | 'header'>,
   server: string,
@@ -68,13 +67,13 @@ export function notLeasehold(server: string, effect: Effect, what = '', cause?: 
   return new LeaseholdError('PROTOCOL', message, { effect, cause });
 }
 
-/** How long the server wants to be left alone; 0 when it does not say. */
+/** The Retry-After of the reply; 0 without one. */
 export function retryAfterMs(reply: HttpReply): number {
   const seconds = Number(reply.header('retry-after') ?? 0);
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : 0;
 }
 
-/** Ours always have a detail. One that a proxy wrote need not, and an error without a message says nothing. */
+/** A problem from a proxy may lack a detail, and an error must have a message. */
 export function asProblem(body: WireBody): Problem {
   body.ok = false;
   body.detail ||= body.title || 'The server does not say why.';

@@ -1,6 +1,6 @@
 /**
- * From a request to what travels by HTTP: method, path and body. A `Json` inside appears as its own text, byte for byte. Nothing is judged here but what could not
- * be sent at all; that is refused as the authority would refuse it.
+ * Turns a request into its HTTP method, path and body. A `Json` inside is written as its own text, byte for byte.
+ * Checks only what cannot be sent at all, and refuses it as the authority would.
  */
 
 import type { Operation } from '../operations/table.ts';
@@ -17,7 +17,7 @@ export interface Routed {
   readonly body: string | null;
 }
 
-/** The fields with a comma before each, or why they cannot be written. */
+/** The fields, each preceded by a comma, or why they cannot be written. */
 function fieldsText(fields: Fields): string | Problem {
   let text = '';
   try {
@@ -32,23 +32,23 @@ function fieldsText(fields: Fields): string | Problem {
   }
 }
 
-/** Undefined for what JSON has no word for. */
+/** Undefined for a value without a JSON form. */
 function valueText(field: string, value: unknown): string | undefined {
   if (value instanceof Json) return value.text();
-  // The values of writes are opaque, one level further down.
+  // The `value` of each write is opaque, one level deeper.
   return field === 'writes' && value !== undefined ? jsonText(value) : JSON.stringify(value);
 }
 
 const PIECES = new Map<string, readonly string[]>();
 
-/** Of a path with fields in braces: every second one is the name of a field. */
+/** Splits a path with fields in braces: every second piece is a field name. */
 function piecesOf(template: string): readonly string[] {
   const pieces = PIECES.get(template) ?? template.split(/\{(\w+)\}/);
   PIECES.set(template, pieces);
   return pieces;
 }
 
-/** The operation as a request of its own. */
+/** The operation as a single HTTP request. */
 export function routed(operation: Operation, request: Fields): Routed | Problem {
   const { method, path: template } = OPERATION_ROWS[operation];
   const pieces = piecesOf(template);
@@ -67,7 +67,7 @@ export function routed(operation: Operation, request: Fields): Routed | Problem 
   return typeof body === 'string' ? { method, path, body: `{${body.slice(1)}}` } : body;
 }
 
-/** Null for half a character, which has no bytes. */
+/** Null for a lone surrogate, which has no UTF-8 form. */
 function percentEncoded(value: string): string | null {
   try {
     return encodeURIComponent(value);
@@ -82,7 +82,7 @@ export function queryText(fields: Fields): string {
   for (const [field, value] of Object.entries(fields)) {
     if (value !== undefined) query.set(field, String(value));
   }
-  // A plus is a space only in forms; percent-encoded, every server reads it the same.
+  // A plus means a space only in forms; %20 is unambiguous.
   return query.size === 0 ? '' : `?${query.toString().replaceAll('+', '%20')}`;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What may be sent again after a reply was lost, when the call may have been carried out. The rule for every operation:
- * once and once again must be the same as once. Each definition in `src/operations` says how that is ensured.
+ * Whether a call may be retried after a lost reply, when it may have been carried out. The rule: every retried call
+ * must be idempotent. Each definition in `src/operations` says how that is ensured.
  */
 import type { Retry as RetryRule } from '../operations/operation.ts';
 import type { Operation } from '../operations/table.ts';
@@ -8,12 +8,12 @@ import { OPERATION_ROWS } from './operation-table.ts';
 
 export type Retry = Exclude<RetryRule, 'safe'>;
 
-/** Undefined for those that are safe as they are. */
+/** Undefined for operations that are idempotent by themselves. */
 export function retryOf(operation: Operation): Retry | undefined {
   return OPERATION_ROWS[operation].retry;
 }
 
-/** Whether the call may be sent again although its first try may have been carried out. */
+/** Whether the call may be retried although its first attempt may have been carried out. */
 export function isSafeAgain(operation: Operation, request: object): boolean {
   const needs = retryOf(operation)?.needs;
   return needs === undefined || (request as Record<string, unknown>)[needs] !== undefined;

@@ -1,15 +1,15 @@
 /**
- * How often and how long a call is retried: first at once on every other server, then after 50 ms, then
- * after twice as long each time, until the number of tries or the time since the first failure is used up. Where
- * there are several servers one of them takes over eventually, so calls are retried longer and at shorter intervals.
+ * How often and how long a call is retried: first at once on every other server, then after 50 ms, doubling each time,
+ * until the tries or the time since the first failure are used up. With several servers one of them takes over
+ * eventually, so calls are retried longer and at shorter intervals.
  */
 import type { Clock } from '../seams/clock.ts';
 import type { Duration } from './durations.ts';
 
 export interface RetryOptions {
-  /** How often a call is tried on each server, the first time included. Default 8; 100 with several servers. */
+  /** The maximum number of attempts per server, including the first. Default 8; 100 with several servers. */
   readonly tries?: number;
-  /** How long after its first failure a call may be retried. Default '5s'; '30s' with several servers. */
+  /** How long a call may be retried after its first failure. Default '5s'; '30s' with several servers. */
   readonly within?: Duration;
   /** @deprecated since 0.2, gone in 0.3: `within`. */
   readonly maxMs?: number;
@@ -26,9 +26,9 @@ export interface RetryLimits {
 /** The failures of a call so far. */
 export interface Tries {
   failures: number;
-  /** When the first of them was. */
+  /** When the first failure was. */
   sinceMs: number;
-  /** One of them was a timeout. */
+  /** Whether one of them was a timeout. */
   wasLate?: boolean;
 }
 
@@ -56,7 +56,7 @@ export class RetrySchedule {
     this.delayMaxMs = delayMaxMs ?? DELAY_MAX_MS[kind]!;
   }
 
-  /** How long a server that refused with this code must not be asked again; another one may be asked at once. */
+  /** How long not to ask a server again that refused with this code. Other servers may be asked at once. */
   pauseOf(code: unknown, retryAfterMs: number): number {
     const isOthers = code === 'NOT_LEADER' || (this.#servers > 1 && code === 'UNAVAILABLE');
     return isOthers ? 0 : retryAfterMs;

@@ -1,6 +1,6 @@
 /**
- * `schedules`: tasks of a definition, created at given times. The input is checked as `enqueue` checks it, once, when the
- * schedule is set; every task gets a copy of it.
+ * `schedules`: tasks of a definition, created at given times. The input is checked as `enqueue` checks it, once, when
+ * the schedule is set; every task gets a copy of it.
  */
 import type { Requests } from '../operations/table.ts';
 import type { Json } from '../protocol/json.ts';
@@ -33,11 +33,11 @@ export interface Schedule {
   readonly startsAt?: string;
   readonly endsAt?: string;
   readonly paused: boolean;
-  /** Set by `apply`, and not by hand. */
+  /** True when set by `apply`, false when set by hand. */
   readonly applied: boolean;
-  /** Null while it is paused, and when no due time is left. */
+  /** The next due time; null while paused, and when none is left. */
   readonly nextAt: string | null;
-  /** With its jitter. */
+  /** The next due time including jitter. */
   readonly nextFiresAt: string | null;
   readonly nextFive: readonly string[];
   /** The newest due time that fired or was skipped. */
@@ -54,18 +54,18 @@ export type ScheduleOptions<Input> = Cron & {
 };
 
 export interface Schedules {
-  /** Sets a schedule, new or not. The same again changes nothing. */
+  /** Creates or replaces a schedule. Repeating the call changes nothing. */
   put<Input>(name: string, schedule: ScheduleOptions<Input>): Promise<Schedule>;
-  /** Null when there is none. */
+  /** Null when it does not exist. */
   get(name: string): Promise<Schedule | null>;
-  /** By name. */
+  /** All schedules, ordered by name. */
   list(options?: PageOptions): Listing<Schedule>;
-  /** Nothing is due until it is resumed, and nothing is caught up then. */
+  /** Stops the schedule until it is resumed. Due times missed while paused are not caught up. */
   pause(name: string): Promise<void>;
   resume(name: string): Promise<void>;
-  /** Its tasks stay. False when there was none. */
+  /** Deletes the schedule; its tasks stay. False when it did not exist. */
   delete(name: string): Promise<boolean>;
-  /** Creates one of its tasks now, even if it is paused or another one runs. */
+  /** Creates one of its tasks now, even if it is paused or another task of it is running. */
   fire(name: string): Promise<{ readonly taskId: string }>;
 }
 

@@ -1,4 +1,4 @@
-/** Sessions as a program sees them: asked for, waited for, watched, stopped. What orchestrators do goes through `call`. */
+/** Sessions for client programs: request, wait, follow, stop. Orchestrators use `call`. */
 import type { SessionState } from '../core/entries.ts';
 import type { EntryOf, Intent } from '../protocol/entry-shapes.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -17,38 +17,38 @@ export interface SessionFilter extends PageOptions {
 }
 
 export interface SessionFollowOptions {
-  /** The first position; without one, that of its intent. */
+  /** The first log position; by default that of the session's intent. */
   readonly from?: number;
   readonly signal?: AbortSignal;
 }
 
 export interface Sessions {
-  /** Asks for a session; the same intent again gives the existing one, while that can be shared. */
+  /** Requests a session. The same intent returns the existing session while that can be shared. */
   request(intent: Intent): Promise<Session>;
-  /** A session that was asked for elsewhere. Sends nothing. */
+  /** The handle of a session requested elsewhere. Sends nothing. */
   attach(sessionId: string): Session;
-  /** Also one that has ended. Throws SESSION_NOT_FOUND. */
+  /** Reads a session, also one that has ended. Throws SESSION_NOT_FOUND. */
   get(sessionId: string): Promise<SessionInfo>;
-  /** First those that have not ended, then those that have. */
+  /** Sessions that have not ended first, then those that have. */
   list(filter?: SessionFilter): Listing<SessionInfo>;
 }
 
-/** Disposing of it stops it. All members may be taken out by destructuring. */
+/** A session handle. Disposing of it stops the session. All members can be destructured. */
 export interface Session {
   readonly sessionId: string;
-  /** This request made it; false when it was there already. */
+  /** True when this request created the session; false when it existed already. */
   readonly isNew: boolean;
-  /** Also when it has ended. */
+  /** Reads the session, also when it has ended. */
   get(): Promise<SessionInfo>;
   /** Resolves once it is READY. Throws SESSION_TERMINAL when it has ended, and SESSION_PENDING when `wait` is over first. */
   ready(options?: Wait): Promise<SessionInfo>;
-  /** Says that it is still watched. Throws SESSION_TERMINAL when it has ended. */
+  /** Reports that the session is still in use. Throws SESSION_TERMINAL when it has ended. */
   heartbeat(): Promise<SessionInfo>;
-  /** Asks for its end. Harmless when it has ended. */
+  /** Asks for the session to end. Does nothing when it has ended. */
   stop(): Promise<void>;
   /**
-   * What happens to it, from its intent on as far back as the log reaches; ends with the entry that ends it. Throws
-   * SESSION_NOT_FOUND, and SESSION_TERMINAL when no entry is left to deliver.
+   * Streams the session's entries, from its intent on as far back as the log reaches; ends with the entry that ends it.
+   * Throws SESSION_NOT_FOUND, and SESSION_TERMINAL when no entry is left to deliver.
    */
   follow(options?: SessionFollowOptions): AsyncIterable<EntryOf<'IntentAccepted' | 'SessionChanged'>>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -58,7 +58,7 @@ type SessionEntry = EntryOf<'IntentAccepted' | 'SessionChanged'>;
 
 const TERMINAL: ReadonlySet<SessionState> = new Set<SessionState>(['STOPPED', 'FAILED', 'CANCELLED']);
 
-/** Until when something may be followed: until the handle is closed, or the caller's signal aborts. */
+/** The signal that ends following: the handle is closed or the caller's signal aborts. */
 type EndOf = (signal: AbortSignal | undefined) => AbortSignal;
 
 export function sessionsOf(transport: Transport, { timers }: ClientWorld, endOf: EndOf): Sessions {
@@ -73,7 +73,7 @@ export function sessionsOf(transport: Transport, { timers }: ClientWorld, endOf:
 
   function follow(sessionId: string, options: SessionFollowOptions = {}): AsyncIterable<SessionEntry> {
     refuseUnknown(options, ['from', 'signal'], 'follow');
-    // Where that is over HTTP is said here, because a browser loads what the transport knows.
+    // The HTTP path is given here rather than in the transport, to keep it out of the browser bundle.
     const session = { id: sessionId, path: `/api/v3/sessions/${encodeURIComponent(sessionId)}/events` };
     const entries = transport.follow(options.from ?? null, endOf(options.signal), { session });
     return untilEnd(shownEntries(entries) as AsyncIterable<SessionEntry>);
@@ -92,7 +92,7 @@ export function sessionsOf(transport: Transport, { timers }: ClientWorld, endOf:
         if (entry.type === 'SessionChanged' && entry.state === 'READY') break;
       }
       signal?.throwIfAborted();
-      // What has ended meanwhile is refused.
+      // A session that has ended meanwhile is refused.
       const session = await ask(transport, 'session.get', { session_id: sessionId });
       if (session.state === 'READY') return session;
       const says = `Session ${sessionId} is ${session.state}, and the wait is over.`;

@@ -1,8 +1,8 @@
-/** Waits for a time, or until one of the signals aborts. Keeps the process alive, because a caller awaits it. */
+/** Waits for a time or until a signal aborts. Keeps the process alive, because a caller awaits it. */
 import type { Timers } from '../seams/clock.ts';
 import { AbortWatch } from './abort-watch.ts';
 
-/** A worker whose server is away pauses once for every task it has, and all that on one signal. */
+/** While its server is away a worker sleeps once per task, all on one signal. */
 const watch = new AbortWatch();
 
 export async function sleep(

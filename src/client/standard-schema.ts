@@ -1,6 +1,6 @@
 /**
- * The part of Standard Schema (version 1) that is needed to check a value, whichever library the schema is
- * from. Zod, Valibot, ArkType and others have it under `~standard`; nothing of theirs is imported here.
+ * The part of Standard Schema (version 1) that checks a value. Zod, Valibot, ArkType and others provide it under
+ * `~standard`; none of them is imported.
  */
 import { LeaseholdError, type SchemaIssue } from '../protocol/leasehold-error.ts';
 
@@ -23,10 +23,10 @@ export interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** What goes into a schema. */
+/** The input type of a schema. */
 export type SchemaInput<S extends StandardSchema> = NonNullable<S['~standard']['types']>['input'];
 
-/** What comes out of it. */
+/** The output type of a schema. */
 export type SchemaOutput<S extends StandardSchema> = NonNullable<S['~standard']['types']>['output'];
 
 export function isStandardSchema(value: unknown): value is StandardSchema {
@@ -35,7 +35,7 @@ export function isStandardSchema(value: unknown): value is StandardSchema {
   return typeof standard?.validate === 'function';
 }
 
-/** The value as the schema gives it out; INVALID_TASK when it does not fit. `what` begins the sentence about it. */
+/** The value as transformed by the schema; throws INVALID_TASK when it does not fit. `what` is the subject of the message. */
 export function parseBy<Output>(
   schema: StandardSchema<unknown, Output>,
   value: unknown,

@@ -1,7 +1,8 @@
 /**
- * The checkpoints of one running task, one at a time and always the newest; a value that is replaced before it was sent is as
- * good as saved once the newer one is. One that is awaited is sent at once, of the others at most one a second. What waits when the task fails or goes back is sent before
- * that is said; a completion needs no checkpoint.
+ * Sends the checkpoints of one running task, one at a time and always the newest. A value that is replaced before it
+ * was sent counts as saved once the newer one is. An awaited checkpoint is sent at once, of the others at most one a
+ * second. A checkpoint still pending when the task fails or is released is sent before the verdict; a completion needs
+ * none.
  */
 import { Json } from '../protocol/json.ts';
 import { sleep } from './sleep.ts';
@@ -17,10 +18,10 @@ export class TaskCheckpoints {
   private readonly run: TaskRun;
   private readonly transport: Transport;
   private readonly world: ClientWorld;
-  /** Values are numbered: one whose schema takes its time must not replace a newer one. */
+  /** Numbers the values: one with a slow schema must not replace a newer one. */
   private count = 0;
   private newest: { readonly number: number; readonly value: Json } | null = null;
-  /** The next one to be sent, shared by all values that are replaced until then. */
+  /** The next checkpoint to send, shared by all values that are replaced until then. */
   private upcoming: { readonly sent: Promise<void>; readonly hurry: AbortController } | null = null;
   private previous: Promise<void> = Promise.resolve();
   private readyAtMs = 0;
@@ -43,7 +44,7 @@ export class TaskCheckpoints {
   async end({ sendsLast }: { readonly sendsLast: boolean }): Promise<void> {
     this.isDropped = !sendsLast;
     this.ended.abort();
-    // Whether it is taken or not, the verdict follows.
+    // The verdict follows even if the checkpoint is refused.
     await this.upcoming?.sent.catch(() => undefined);
     await this.previous;
   }
@@ -54,7 +55,7 @@ export class TaskCheckpoints {
     const what = `The checkpoint of task ${this.run.lease.task_id}`;
     const json = jsonOf(value, what);
     const schema = this.run.job.definition.checkpoint;
-    // Checked as the next attempt will see it, after its way through JSON.
+    // Checked after a JSON round trip, as the next attempt will see it.
     if (schema !== undefined) await parseBy(schema, json.parse(), what);
     const { over } = this.run;
     if (over !== null) throw over;
@@ -90,19 +91,19 @@ export class TaskCheckpoints {
   }
 }
 
-/** Tells when it is awaited, which `void` does not. */
+/** Detects that it is awaited, unlike a promise discarded with `void`. */
 class Saved extends Promise<void> {
   static override readonly [Symbol.species] = Promise;
   private readonly onAwaited: () => void;
 
   constructor(saved: Promise<void>, onAwaited: () => void) {
     super((resolve, reject) => void saved.then(resolve, reject));
-    // It need not be awaited: then a checkpoint that was not taken must not end the process.
+    // Handled here, so that a refused checkpoint that is not awaited does not end the process.
     super.then(undefined, () => undefined);
     this.onAwaited = onAwaited;
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: awaiting it is what sends it at once.
+  // biome-ignore lint/suspicious/noThenProperty: awaiting it sends it at once.
   override then<A, B = never>(...calls: Parameters<Promise<void>['then']>): Promise<A | B> {
     this.onAwaited();
     return super.then(...calls) as Promise<A | B>;

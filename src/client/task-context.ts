@@ -1,6 +1,5 @@
 /**
- * What a handler is given. Everything may be taken out of it by destructuring; what costs something to make is
- * made when it is first asked for.
+ * The argument of a task handler. All members can be destructured; costly ones are created on first use.
  */
 import { Json } from '../protocol/json.ts';
 import { Deadline, momentOf } from '../seams/deadline.ts';
@@ -14,36 +13,40 @@ import type { TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
-/** The lease that a fenced write presents: one on the name of the object, or its numbers alone. The lease on a task is none. */
+/**
+ * The lease that a fenced write presents: a lease on the object's name, or just its numbers. The lease on a task does
+ * not qualify.
+ */
 export type PresentedLease = Pick<Held, 'leaseSeq'> & { readonly holder?: string; readonly taskId?: never };
 
 /**
- * `signal` also aborts when the task is cancelled (LEASE_LOST, `details.loss` is `cancelled`: the lease is still held, and a
- * result still counts), its time is up (TASK_TIMEOUT) or the worker stops (WORKER_STOPPING). The worker renews the
- * lease; `extend` is for work that lets nothing else run.
+ * The argument of a task handler. `signal` also aborts when the task is cancelled (LEASE_LOST with `details.loss`
+ * `cancelled`: the lease is still held, and a result still counts), when the handler times out (TASK_TIMEOUT), and when
+ * the worker stops (WORKER_STOPPING). The worker renews the lease; `extend` is for work that blocks the event loop.
  */
 export interface TaskContext<Input, Checkpoint = unknown> extends Held {
   readonly input: Input;
-  /** The input as it travelled, byte for byte. */
+  /** The input as sent, byte for byte. */
   readonly payload: Json;
   readonly taskId: string;
   readonly queue: string;
-  /** Whom or what the task is for, if it was created with a key. */
+  /** The key of the task, if it was created with one. */
   readonly key: string | null;
-  /** The trace context of the program that created the task, as W3C Trace Context has it. */
+  /** The W3C trace context of the program that created the task. */
   readonly traceparent: string | null;
-  /** Counts the leases granted for this task: 1 the first time. */
+  /** How many leases this task has been granted: 1 the first time. */
   readonly attempt: number;
-  /** What an earlier attempt saved last. */
+  /** The last checkpoint of an earlier attempt. */
   readonly lastCheckpoint: Checkpoint | undefined;
   /**
-   * Saves how far the work has come, for the next attempt: durable once it resolves. It need not be awaited:
-   * then at most one a second is sent, the newest. A call whose value was replaced resolves with the newer one. Throws INVALID_TASK and LEASE_LOST.
+   * Saves progress for the next attempt; durable once it resolves. Without `await`, at most one checkpoint a second is
+   * sent, the newest. A call whose value was replaced resolves with the newer one. Throws INVALID_TASK and LEASE_LOST.
    */
   checkpoint(value: Checkpoint): Promise<void>;
   /**
-   * Adds a fenced write to the completion: all of them and the result in one entry, or nothing. The lease is one on the object's name
-   * that the handler has acquired; releasing it then takes effect when the authority has answered.
+   * Adds a fenced write to the completion: all writes and the result commit in one entry, or none do. `lease` is a
+   * lease on the object's name that the handler has acquired; releasing it takes effect after the completion is
+   * answered.
    */
   write(objectId: string, value: unknown, lease: PresentedLease): void;
 }

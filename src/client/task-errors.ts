@@ -1,6 +1,6 @@
 /**
- * What a handler throws to say more than "it failed". Anything else that is thrown fails the task with its
- * message, and the task's own policy says whether and when it is retried.
+ * Errors with which a handler controls what happens next. Any other error fails the attempt with its message, and the
+ * task's retry policy applies.
  */
 
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -11,7 +11,7 @@ export interface TaskErrorOptions {
   readonly cause?: unknown;
 }
 
-/** No task may rest longer: the verdict would be refused, and nothing come of it but another attempt. */
+/** Checks the delay: with a longer one the verdict would be refused, and the task simply attempted again. */
 function delayOf(name: string, delay: Duration | undefined): number {
   if (delay === undefined) throw new TypeError(`${name} needs the option delay.`);
   const delayMs = durationMs(delay, 'delay');
@@ -30,7 +30,7 @@ export class RetryLater extends Error {
   }
 }
 
-/** A failure that trying again cannot mend: the task has failed for good. */
+/** A failure that a retry cannot fix: the task is FAILED. */
 export class NoRetry extends Error {
   override readonly name = 'NoRetry';
 
@@ -40,8 +40,8 @@ export class NoRetry extends Error {
 }
 
 /**
- * Not now, not here: the task goes back to its queue, and that is neither a failure nor an attempt. Nothing counts how
- * often, so by default it waits for a second: a worker that cannot take it would be given it again at once.
+ * Returns the task to its queue; this counts neither as a failure nor as an attempt. It is not limited, so the default
+ * delay is one second: without it, the same worker could get the task again at once.
  */
 export class HandBack extends Error {
   override readonly name = 'HandBack';
@@ -53,7 +53,7 @@ export class HandBack extends Error {
   }
 }
 
-/** Why a handler's signal aborts when it takes longer than it may: if it does not heed that either, the task has failed. */
+/** The abort reason of a handler's signal at its timeout. If the handler does not stop, the attempt fails. */
 export class TaskTimeout extends LeaseholdError {
   override readonly name: string = 'TaskTimeout';
 
@@ -62,7 +62,7 @@ export class TaskTimeout extends LeaseholdError {
   }
 }
 
-/** Why a handler's signal aborts when its worker stops: what it has not finished is handed back. */
+/** The abort reason of a handler's signal when its worker stops: unfinished tasks are handed back. */
 export class WorkerStopping extends LeaseholdError {
   override readonly name: string = 'WorkerStopping';
 

@@ -1,4 +1,4 @@
-/** From a leased task to its end: the input checked, the handler run, and what it returned or threw put into a verb. */
+/** Handles one leased task: checks the input, runs the handler, and turns its result or error into a verb. */
 import { Json } from '../protocol/json.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { invalidTask, parseBy } from './standard-schema.ts';
@@ -8,7 +8,7 @@ import type { TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
-/** What the worker is going to say about a task. */
+/** The verdict that the worker will send. */
 export type TaskEnd =
   | { readonly verb: 'complete'; readonly result: Json | null }
   | {
@@ -21,8 +21,8 @@ export type TaskEnd =
   | { readonly verb: 'release'; readonly error: unknown; readonly delayMs: number };
 
 /**
- * Runs the handler and hands its end on. Never rejects: whatever the code of the definition or of the handler throws
- * is an end of the task.
+ * Runs the handler and passes on how the task ends. Never rejects: anything thrown by the definition or the handler
+ * becomes an end of the task.
  */
 export async function handle(
   run: TaskRun,
@@ -44,7 +44,7 @@ async function endOf(run: TaskRun, transport: Transport, world: ClientWorld): Pr
     const lastCheckpoint = await lastCheckpointOf(run);
     const returned = await handler(new HandlerContext({ input, lastCheckpoint }, run, transport, world));
     const result = returned instanceof Json ? returned : jsonOf(returned, run);
-    // Checked as the receipt will see it, after its way through JSON.
+    // Checked after a JSON round trip, as the receipt will see it.
     if (definition.output !== undefined) await parseBy(definition.output, result?.parse(), outputOf(run));
     return { verb: 'complete', result };
   } catch (thrown) {
@@ -52,7 +52,7 @@ async function endOf(run: TaskRun, transport: Transport, world: ClientWorld): Pr
   }
 }
 
-/** One that no longer fits fails the task: to begin anew in silence would repeat work. */
+/** A checkpoint that no longer fits its schema fails the attempt: starting over silently would repeat work. */
 function lastCheckpointOf({ lease, job }: TaskRun): unknown {
   const { checkpoint = null, task_id } = lease;
   if (checkpoint === null) return undefined;
@@ -76,10 +76,10 @@ function outputOf({ lease }: TaskRun): string {
 
 function endBy(thrown: unknown, run: TaskRun): TaskEnd {
   if (thrown instanceof HandBack) return { verb: 'release', error: thrown, delayMs: thrown.delayMs };
-  // A worker that stops aborts its handlers, and so does a cancellation; what they throw then is no failure of the task.
+  // A stopping worker and a cancellation abort the handler; what it throws then is not a failure of the task.
   if (run.abortReason instanceof WorkerStopping || run.isCancelled)
     return { verb: 'release', error: thrown, delayMs: 0 };
-  // What was aborted because time was up says only that it was aborted.
+  // An AbortError after a timeout does not mention the timeout, so report that instead.
   const isAborted = run.abortReason instanceof TaskTimeout && (thrown as Error | null)?.name === 'AbortError';
   return failure(isAborted ? run.abortReason : thrown);
 }
@@ -97,16 +97,16 @@ export function failure(error: unknown): TaskEnd {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** The message, as long as the authority takes it and without halves of characters. */
+/** The message, cut to the length the authority accepts without splitting a character. */
 function reasonOf(error: unknown): string {
   const bytes = encoder.encode(messageOf(error) || 'The handler failed without a message.');
   if (bytes.length <= LIMITS.reasonBytes) return decoder.decode(bytes);
-  // What is left of a character cut in two comes out as a replacement character.
+  // A split character decodes to a replacement character.
   return `${decoder.decode(bytes.subarray(0, LIMITS.reasonBytes - 3)).replace(/\uFFFD$/, '')}…`;
 }
 
 function messageOf(error: unknown): string {
   if (error instanceof Error) return error.message || error.name;
-  // Anything can be thrown, and an object may not even have a way to become text.
+  // Anything can be thrown, even an object without `toString`.
   return typeof error === 'object' || typeof error === 'function' ? '' : String(error);
 }

@@ -1,10 +1,10 @@
-/** What a refused extension or checkpoint says about the lease of a task: that it is lost, and how, or something else. */
+/** Interprets a refused extension or checkpoint: the task's lease is lost, and how, or something else is wrong. */
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Problem } from '../protocol/problem.ts';
 import { lossBy, type TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';
 
-/** The error to throw. A lease that is lost is lost for the whole run. */
+/** The error to throw. A lost lease ends the whole run. */
 export async function refusedFor(
   run: TaskRun,
   problem: Problem,

@@ -1,7 +1,7 @@
 /**
- * One leased task in a worker, from its grant to the answer to its verdict: the lease, until when it may be
- * relied on, the writes collected for its completion, and the signal, which is created on first use,
- * because a signal costs as much as a short task.
+ * One leased task in a worker, from its grant to the answer to its verdict: the lease and its deadline, the writes
+ * collected for its completion, and the signal. The signal is created on first use, because it costs as much as a short
+ * task.
  */
 
 import type { TaskLeaseRecord } from '../operations/records.ts';
@@ -16,7 +16,9 @@ import type { TimedJob } from './worker-options.ts';
 
 export type FencedWrite = NonNullable<Requests['task.complete']['writes']>[number];
 
-/** How the authority says that the lease on a task ended; a verdict of ours that was answered gives it back. */
+/**
+ * The loss for each end of a task's lease as the authority names it; after a verdict of this worker it is `released`.
+ */
 const ENDS: Readonly<Record<string, Loss>> = {
   killed: 'killed',
   restored: 'restored',
@@ -36,20 +38,20 @@ export class TaskRun {
   readonly lease: TaskLeaseRecord;
   readonly job: TimedJob;
   deadline: Deadline;
-  /** What the worker says about the task; null while the handler runs. */
+  /** The verdict of the worker; null while the handler runs. */
   end: TaskEnd | null = null;
-  /** Why the lease was lost, as the signal says it. */
+  /** Why the lease was lost; the reason of the signal. */
   loss: LeaseLostError | null = null;
   writes: FencedWrite[] | null = null;
-  /** Give back the leases that the writes are made under. */
+  /** Functions that end the loans of the leases that the writes present. */
   lent: (() => void)[] | null = null;
-  /** Made with the first checkpoint. */
+  /** Created with the first checkpoint. */
   checkpoints: TaskCheckpoints | null = null;
   private controller: AbortController | null = null;
   abortReason: Error | null = null;
-  /** Told once why the handler can no longer rely on the lease, if the program listens. */
+  /** Called once when the handler can no longer rely on the lease, if the program listens. */
   onLost: ((run: TaskRun, loss: Loss) => void) | null = null;
-  /** Rings when the handler has taken as long as it may. */
+  /** Fires at the handler's timeout. */
   timer: Timer | null = null;
 
   constructor(lease: TaskLeaseRecord, job: TimedJob, deadline: Deadline) {
@@ -66,12 +68,12 @@ export class TaskRun {
     return this.controller.signal;
   }
 
-  /** The handler is done: what becomes of the lease no longer concerns it. */
+  /** The handler is done; a loss of the lease no longer affects it. */
   get isSettling(): boolean {
     return this.end !== null;
   }
 
-  /** Why nothing may rely on the lease any more: it was lost, or the task has had its end; null while it may. */
+  /** Why the lease can no longer be relied on: it was lost, or the task has ended; null while it can. */
   get over(): LeaseLostError | null {
     if (this.loss !== null || this.end === null) return this.loss;
     return this.lossOf('released');
@@ -82,14 +84,14 @@ export class TaskRun {
     return new LeaseLostError({ loss, leaseSeq, taskId }, { cause });
   }
 
-  /** The first reason stays. */
+  /** The first reason wins. */
   abort(reason: Error): void {
     if (this.abortReason !== null) return;
     this.abortReason = reason;
     this.controller?.abort(reason);
   }
 
-  /** The lease is gone; the handler is told, unless it is done. */
+  /** The lease is lost; aborts the signal unless the handler is done. */
   lose(loss: Loss, cause?: unknown): void {
     if (this.isSettling || this.loss !== null) return;
     this.loss = this.lossOf(loss, cause);
@@ -97,7 +99,7 @@ export class TaskRun {
     this.onLost?.(this, loss);
   }
 
-  /** The task is to end. Its lease is held for now: it is renewed, and whatever the handler says counts. */
+  /** The task is cancelled. Its lease stays held and renewed, and the handler's verdict still counts. */
   cancel(): void {
     if (this.isSettling || this.abortReason !== null) return;
     this.abort(this.lossOf('cancelled'));
@@ -108,12 +110,12 @@ export class TaskRun {
     return this.abortReason instanceof LeaseLostError && this.abortReason.details.loss === 'cancelled';
   }
 
-  /** Renewals only ever lengthen a lease, so of two answers the later deadline is true, in whatever order they come. */
+  /** Renewals never shorten a lease, so the later deadline holds, in whatever order answers arrive. */
   renewed(deadline: Deadline): void {
     if (deadline.monotonicMs > this.deadline.monotonicMs) this.deadline = deadline;
   }
 
-  /** True from the deadline on, even when nothing has had the time to notice it. */
+  /** True from the deadline on, even before any timer has run. */
   isOver(clock: Clock): boolean {
     return this.loss !== null || this.deadline.isOver(clock);
   }

@@ -1,20 +1,20 @@
 /**
- * What the authority said to the end of a piece of work. It is a value, never an exception: COMMITTED is what
- * counts; LATE came too late, the lease was over by then and another worker may have the task; REJECTED
- * means that the authority does not know the task or the lease.
+ * The authority's answer to a verdict, as a value rather than an exception. COMMITTED: the verdict counts. LATE: the
+ * lease was already over, and another worker may have the task. REJECTED: the authority does not know the task or the
+ * lease.
  */
 import type { RefusalCode } from '../core/refusals.ts';
 import type { Loss } from '../protocol/leasehold-error.ts';
 
-/** What a verdict is about. */
+/** The task and lease a verdict is about. */
 export interface VerdictSubject {
   readonly taskId: string;
   readonly queue: string;
   readonly leaseSeq: number;
   readonly attempt: number;
-  /** What the worker asked for. */
+  /** What the worker requested. */
   readonly verb: 'complete' | 'fail' | 'release';
-  /** What the handler threw, or why its result was not taken; only beside 'fail' and 'release'. */
+  /** What the handler threw, or why its result was refused; only with 'fail' and 'release'. */
   readonly error?: unknown;
 }
 
@@ -22,7 +22,7 @@ export type TaskVerdict = VerdictSubject &
   (
     | {
         readonly outcome: 'COMMITTED';
-        /** What the task became. */
+        /** The new state of the task. */
         readonly state: 'WAITING' | 'LEASED' | 'COMPLETED' | 'FAILED' | 'DEAD';
         readonly seq: number;
       }

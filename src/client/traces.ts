@@ -1,21 +1,21 @@
 /**
- * What the client tells a tracing system: tasks that are sent, tasks that are handled, leases that are held. The client
- * works without one. On Node `src/world/open-telemetry.ts` has the real one, if the program has OpenTelemetry.
+ * The tracing hooks of the client: tasks sent, tasks handled, leases held. Optional. On Node
+ * `src/world/open-telemetry.ts` implements them if the program has OpenTelemetry.
  */
 import type { TraceContext } from './task-request.ts';
 
 export interface Traces {
-  /** Runs `send` in a span of a producer, with the context that goes along with the task. */
+  /** Runs `send` in a producer span, with the context to send with the task. */
   sending<T>(
     task: { readonly queue: string; readonly taskId?: string | undefined },
     send: (trace: TraceContext | undefined) => Promise<T>,
   ): Promise<T>;
-  /** Runs `handle` in a span of a consumer: a child of the sender's at the first attempt, linked to it later. */
+  /** Runs `handle` in a consumer span: on the first attempt a child of the producer span, later linked to it. */
   handling<End extends { readonly verb: string; readonly error?: unknown }>(
     task: HandledTask,
     handle: () => Promise<End>,
   ): Promise<End>;
-  /** Begins the span of a lease that was granted. */
+  /** Begins the span of a granted lease. */
   holding(lease: { readonly names: readonly string[]; readonly leaseSeq: number }): LeaseSpan;
 }
 
@@ -28,8 +28,8 @@ export interface HandledTask {
 }
 
 export interface LeaseSpan {
-  /** Runs what is done under the lease as a part of its span. */
+  /** Runs work under the lease within its span. */
   run<T>(work: () => T): T;
-  /** How the lease ended; `released` is no loss. */
+  /** Ends the span; `released` is not a loss. */
   end(loss: string): void;
 }

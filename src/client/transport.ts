@@ -1,7 +1,7 @@
 /**
- * What carries operations to an authority and answers back: over HTTP, or within the process. Refusals come
- * back as values with `ok: false`, and then nothing was carried out, also when a lost reply was followed by another try;
- * only faults are thrown, always a `LeaseholdError`, except that an aborted call rejects with the reason of its signal.
+ * Carries operations to an authority and answers back: over a network, or within the process. Refusals are values with
+ * `ok: false`; a refused call changed nothing, even if it was retried after a lost reply. Only faults are thrown,
+ * always a `LeaseholdError`, except that an aborted call rejects with the reason of its signal.
  */
 
 import type { LogRequest } from '../operations/pages.ts';
@@ -14,15 +14,15 @@ import type { Moment } from '../seams/deadline.ts';
 import type { ConnectionWatch } from './connection.ts';
 
 export interface CallOptions {
-  /** Gives up waiting; a grant that arrives after that is released. */
+  /** Aborts the wait; a grant that arrives later is released. */
   readonly signal?: AbortSignal;
-  /** Kept in the server's log, and with refused writes. */
+  /** Recorded in the server's log, and with refused writes. */
   readonly requestId?: string;
 }
 
-/** What the client itself says beside that. */
+/** Options that only the client itself sets. */
 export interface TransportOptions extends CallOptions {
-  /** Renewals must not stand behind other calls: by HTTP they have connections of their own. */
+  /** Renewals must not queue behind other calls: over HTTP they have separate connections. */
   readonly isRenewal?: boolean;
   /** The token was generated for this call alone: a grant that arrives after the caller gave up is released. */
   readonly isTokenOwn?: boolean;
@@ -33,17 +33,17 @@ export interface EntryListing {
   readonly entries: readonly EntryRecord[];
 }
 
-/** Which entries to follow; without any of these, all of them. */
+/** Which entries to follow; all by default. */
 export interface FollowOnly {
   readonly types?: readonly EntryType[];
-  /** Once a server has answered, one that is away is waited for without end. */
+  /** Once a server has answered, reconnects without limit while it is away. */
   readonly isPatient?: boolean;
-  /** The life of one session; without a position it is followed from its intent on. Needs the scope v3:read only. */
+  /** Only the entries of one session, by default from its intent on. Needs only the scope v3:read. */
   readonly session?: { readonly id: string; readonly path: string };
 }
 
-/** True when it concerned the listener. */
-export type Hear = (told: Told) => boolean;
+/** Called with the authority's notices; returns true when a notice concerned the listener. */
+export type NoticeListener = (notice: Told) => boolean;
 
 export interface Transport {
   call<Op extends Operation>(
@@ -52,10 +52,10 @@ export interface Transport {
     options?: TransportOptions,
   ): Promise<Reply<Body<Op>>>;
 
-  /** Durable entries from a position on; without one, from the first that is kept. */
+  /** Durable entries from a position on; by default from the oldest that is kept. */
   log(request: Omit<LogRequest, 'follow'>): Promise<Reply<EntryListing>>;
 
-  /** Entries as they become durable, from a position on; without one, from now on. Ends when the signal aborts. */
+  /** Entries as they become durable, from a position on; by default only new ones. Ends when the signal aborts. */
   follow(fromSeq: number | null, signal: AbortSignal, only?: FollowOnly): AsyncIterable<EntryRecord>;
 
   close(): Promise<void>;
@@ -63,12 +63,12 @@ export interface Transport {
   /** How the authority is reached; absent in process. */
   readonly connection?: ConnectionWatch;
 
-  /** Calls with what the authority tells without being asked; gives the call that ends this. */
-  listen?(listener: Hear): () => void;
+  /** Subscribes to the authority's notices; returns the function that unsubscribes. */
+  listen?(listener: NoticeListener): () => void;
 
-  /** In process: the name is held from here on, under this number. Over a wire its server knows. */
+  /** In process only: registers that the name is held under this number. Over a network the server knows. */
   holds?(name: string, leaseSeq: number): void;
 
-  /** When the grant in this reply was made, at the earliest; null when that is not known, and never for a reply by HTTP. */
+  /** The earliest moment at which the grant in this reply was made; null when unknown, as always over HTTP. */
   earliestOf?(reply: object): Moment | null;
 }

@@ -1,4 +1,4 @@
-/** Unknown options are refused: a misspelt one would otherwise be ignored silently. */
+/** Refuses unknown options: a misspelt one would otherwise be ignored silently. */
 export function refuseUnknown(options: object, known: readonly string[], what: string): void {
   if (typeof options !== 'object' || options === null) {
     throw new TypeError(`The options of ${what} must be an object.`);

@@ -1,7 +1,7 @@
 /**
- * One request to the server that works: address, headers, time limit. With several servers it stays with one until
- * that one fails, goes away or says that it does not lead, and then moves to the one that does, or to the next. Only
- * servers named to `connect` are asked: a token is not sent to an address that a server points at.
+ * Sends one HTTP request to the current server: address, headers, timeout. With several servers it stays with one until
+ * that fails or refuses as not the leader, then moves to the leader or to the next server. Only servers passed to
+ * `connect` are used: the token is never sent to an address that a server names.
  */
 import type { Timers } from '../seams/clock.ts';
 import {
@@ -16,19 +16,19 @@ import type { LinkTarget } from './live-link.ts';
 
 export interface ServerAddress {
   readonly origin: string;
-  /** What stands before every path, without a slash at its end. */
+  /** The prefix of every path, without a trailing slash. */
   readonly prefix: string;
 }
 
-/** A request without what the wire knows itself. */
+/** A request without the fields that the wire adds. */
 export type Ask = Pick<HttpRequest, 'lane' | 'method' | 'path' | 'body'> & {
   readonly signal?: AbortSignal;
   readonly requestId?: string;
 };
 
-/** What a proxy says when it gets no answer; the server itself answers with a problem. */
+/** The statuses of a proxy that gets no answer; the server itself answers with a problem. */
 const GATEWAY_STATUSES = [502, 503, 504];
-/** In a problem of a server that cannot decide anything now, as another one may. */
+/** The codes in a problem after which another server may be able to answer. */
 const GOES_ELSEWHERE = /"(NOT_LEADER|UNAVAILABLE)"/;
 
 const decoder = new TextDecoder();
@@ -54,12 +54,12 @@ export class Wire {
     return this.#nameOf(this.#current);
   }
 
-  /** The same for `judge`. */
+  /** The index of the current server, for `judge`. */
   get current(): number {
     return this.#current;
   }
 
-  /** Where a live connection to the current server is made. */
+  /** The target of a live connection to the current server. */
   get liveTarget(): LinkTarget {
     const { server, current: index } = this;
     return { index, server, url: server.replace(/^http/, 'ws'), token: this.#token };
@@ -120,7 +120,7 @@ export class Wire {
     if (GOES_ELSEWHERE.test(decoder.decode(reply.body))) this.moveOn(index, reply.header('leasehold-leader'));
   }
 
-  /** Only the first call that finds a server failing moves on; the others follow. */
+  /** Only the first failing call switches servers; later ones see that it has changed. */
   moveOn(index: number, leader?: string | null): void {
     if (this.#current !== index) return;
     const named = this.#servers.findIndex(({ origin, prefix }) => origin + prefix === leader);

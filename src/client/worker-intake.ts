@@ -1,8 +1,8 @@
 /**
- * Where a worker's tasks come from. While no task is available one long poll waits; while there are many, every
- * flush of finished tasks is followed by one `task.lease` without a wait, in the same turn, so that completing
- * and leasing the next travel in one frame. An answer as large as one may be says that there is more; after any other the
- * poll finds out soonest. Every call has a `request_id`: a lost reply costs no attempt.
+ * Leases tasks for a worker. While no task is available, one long poll waits. While there are many, every flush of
+ * verdicts is followed by one `task.lease` without a wait, in the same turn, so that completions and the next lease
+ * share a frame. After a full answer it asks again at once; after any other it polls. Every call has a `request_id`: a
+ * lost reply costs no attempt.
  */
 import type { TaskLeaseRecord } from '../operations/records.ts';
 import type { Requests } from '../operations/table.ts';
@@ -15,28 +15,28 @@ import type { WorkerSettings } from './worker-options.ts';
 import type { ClientWorld } from './world.ts';
 
 /**
- * Fewer than one call may bring: all tasks of an answer are begun in one go, and while that lasts a server that has sent
- * a thousand of them has nothing to do.
+ * Fewer than one call may return: all tasks of an answer are started in one go, and meanwhile a server that has sent a
+ * thousand of them would be idle.
  */
 const LEASES_AT_ONCE = 256;
 
 /** With `stopWhenEmpty`: how long a poll waits while tasks run or a limit holds some back, and so how late the worker may end. */
 const LAST_POLL_MS = 500;
 
-/** What an intake needs of its worker. */
+/** What an intake needs from its worker. */
 export interface Taker {
-  /** How many more tasks could be worked on, those already asked for not counted. */
+  /** How many more tasks the worker can take, regardless of those already requested. */
   room(): number;
-  /** `sent`: before the request left. */
+  /** `sent` is a moment before the request was sent. */
   take(leases: readonly TaskLeaseRecord[], sent: Moment): void;
   /** A retry cannot help: the worker stops. */
   fail(fault: unknown): void;
-  /** Nothing is under way any more. */
-  rest(): void;
-  /** Whether there is no task that is worked on or whose verdict is not answered. */
+  /** No request is in flight after a stop. */
+  stopped(): void;
+  /** Whether no task is running or has an unanswered verdict. */
   isIdle(): boolean;
-  /** There was no task, and none is worked on. Only told where the worker ends then. */
-  empty(): void;
+  /** There was no task, and none is running. Called only with `stopWhenEmpty`. */
+  outOfWork(): void;
 }
 
 export class WorkerIntake {
@@ -46,12 +46,12 @@ export class WorkerIntake {
   private readonly queues: string[];
   private readonly taker: Taker;
   private readonly stopping = new AbortController();
-  /** How many tasks the calls under way may bring. */
+  /** How many tasks the requests in flight may return. */
   private asked = 0;
   private isPolling = false;
-  /** Whether the last empty answer told of tasks that only a limit holds back. */
+  /** Whether the last answer reported tasks that only a limit holds back. */
   private isHeldBack = false;
-  /** Whether the limits of its definitions are applied, if they have some. */
+  /** Whether the limits of the definitions, if any, have been applied. */
   private isPrepared: boolean;
 
   constructor(transport: Transport, world: ClientWorld, settings: WorkerSettings, taker: Taker) {
@@ -67,29 +67,29 @@ export class WorkerIntake {
     return this.asked === 0;
   }
 
-  /** Waits for tasks, unless something is under way that would bring them. */
+  /** Starts a long poll, unless a request is in flight. */
   poll(): void {
     if (this.asked === 0) this.ask(this.pollMs());
   }
 
-  /** A worker that ends when there is nothing must not find that out by waiting. */
+  /** A worker that is to end when its queues are empty does not wait to find out. */
   private pollMs(): number {
     const { stopWhenEmpty, waitMs } = this.settings;
     if (!stopWhenEmpty) return waitMs;
     return this.taker.isIdle() && !this.isHeldBack ? 0 : Math.min(waitMs, LAST_POLL_MS);
   }
 
-  /** Whether an answer without leases ends the worker: tasks that a limit holds back are work that is left. */
+  /** Whether an answer without leases ends the worker. Tasks that a limit holds back are still work to do. */
   private get isEndOfWork(): boolean {
     return this.settings.stopWhenEmpty && this.taker.isIdle() && !this.isHeldBack;
   }
 
-  /** Asks at once for what there is. A poll that waits is the proof that there is nothing. */
+  /** Requests available tasks at once. While a long poll waits, there are none. */
   refill(): void {
     if (!this.isPolling) this.ask(0);
   }
 
-  /** Takes no more; a poll that waits is called off. */
+  /** Leases no more tasks and aborts a waiting poll. */
   stop(reason: Error): void {
     this.stopping.abort(reason);
   }
@@ -106,11 +106,12 @@ export class WorkerIntake {
   private async lease(max: number, waitMs: number): Promise<void> {
     const { signal } = this.stopping;
     const request = this.requestFor(max, waitMs);
-    // Only a wait is called off: what is granted without one arrives, and is handed back if the worker stops.
+    // Only a wait is aborted: the answer of any other request arrives, and its tasks are handed back if the worker
+    // stops.
     const options = waitMs > 0 ? { signal } : {};
     let sent = momentOf(this.world.clock);
     let leases: readonly TaskLeaseRecord[] = [];
-    // When they were granted, at the earliest, where samples of the authority's clock tell.
+    // The earliest moment of the grants, if samples of the authority's clock show it.
     let granted: Moment | null = null;
     try {
       if (!this.isPrepared) await this.prepare();
@@ -123,16 +124,16 @@ export class WorkerIntake {
       this.isHeldBack = (reply.limited ?? 0) > 0;
       granted = this.transport.earliestOf?.(reply) ?? null;
     } catch (fault) {
-      const isCalledOff = signal.aborted && (fault === signal.reason || fault instanceof LeaseholdError);
-      if (!isCalledOff) this.taker.fail(fault);
+      const isAborted = signal.aborted && (fault === signal.reason || fault instanceof LeaseholdError);
+      if (!isAborted) this.taker.fail(fault);
     }
     this.asked -= max;
     if (waitMs > 0) this.isPolling = false;
     if (leases.length > 0)
       this.taker.take(leases, granted !== null && granted.monotonicMs > sent.monotonicMs ? granted : sent);
-    if (signal.aborted) this.taker.rest();
+    if (signal.aborted) this.taker.stopped();
     else if (leases.length === LEASES_AT_ONCE) this.refill();
-    else if (leases.length === 0 && this.isEndOfWork) this.taker.empty();
+    else if (leases.length === 0 && this.isEndOfWork) this.taker.outOfWork();
     else this.poll();
   }
 

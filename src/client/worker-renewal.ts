@@ -1,7 +1,7 @@
 /**
- * Renews all leases of a worker in one heartbeat, three times in the life of a lease, and tells the handlers of
- * those that are lost or cancelled: the ones the authority names, and the ones whose deadline passes by our own clocks.
- * One timer serves them all. A heartbeat that fails is sent again soon, as long as there is something to renew.
+ * Renews all leases of a worker in one heartbeat, three times per TTL. Aborts the handlers of those that are lost or
+ * cancelled: as named by the authority, or when their deadline passes by the local clocks. One timer serves them all. A
+ * failed heartbeat is soon retried while there are leases to renew.
  */
 
 import type { Body } from '../operations/table.ts';
@@ -14,9 +14,9 @@ import { lossBy, type TaskRun } from './task-run.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
-/** So many fit into a request, however long the ids of the tasks are and whatever they have to escape. */
+/** As many as fit into one request, even with the longest task ids and every character escaped. */
 const LEASES_A_BEAT = 1_500;
-/** The timer fires this often at least, so that a machine that slept notices soon. */
+/** The timer fires at least this often, to notice soon that the machine slept. */
 const WATCH_MS = 1_000;
 /** The wall clock gaining this much on the monotonic one means that the machine slept. */
 const JUMP_MS = 50;
@@ -31,7 +31,7 @@ export class WorkerRenewal {
   private timer: Timer | null = null;
   private beatAtMs = 0;
   private wallAheadMs = 0;
-  /** Heartbeats without an answer: those that failed since one got through, and those still under way. */
+  /** Heartbeats without an answer: failed since the last success, or still in flight. */
   private unanswered = 0;
 
   constructor(
@@ -48,7 +48,7 @@ export class WorkerRenewal {
     this.delay = new Backoff(settings.ttlMs / 15);
   }
 
-  /** There are leases: from now on they are renewed, until there are none. */
+  /** Renews from now on, until there are no leases. */
   start(): void {
     if (this.timer !== null) return;
     this.beatAtMs = this.world.clock.monotonicMs() + this.ttlMs / 3;
@@ -61,7 +61,7 @@ export class WorkerRenewal {
     this.timer = null;
   }
 
-  /** Renews these at once. False when no answer came. */
+  /** Renews these at once. False when there was no answer. */
   async renew(runs: readonly TaskRun[]): Promise<boolean> {
     const sent = momentOf(this.world.clock);
     const leases = runs.map(({ lease: { task_id, lease_id } }) => ({ task_id, lease_id }));
@@ -84,7 +84,7 @@ export class WorkerRenewal {
     sent: Moment,
     asked: ReadonlyMap<string, TaskRun>,
   ): void {
-    // What has ended meanwhile is not renewed, and cannot be lost.
+    // A run that has ended meanwhile is not renewed, and cannot be lost.
     const runOf = (lease_id: string): TaskRun | undefined =>
       this.runs.get(asked.get(lease_id)?.lease.lease_seq ?? 0);
     let deadline: Deadline | null = null;
@@ -114,7 +114,7 @@ export class WorkerRenewal {
     this.arm();
   };
 
-  /** One heartbeat, unless there are more leases than fit into one. */
+  /** Sends one heartbeat, or several if the leases do not fit into one. */
   private beat(renewable: readonly TaskRun[]): void {
     this.beatAtMs = this.world.clock.monotonicMs() + this.ttlMs / 3;
     for (let from = 0; from < renewable.length; from += LEASES_A_BEAT) {

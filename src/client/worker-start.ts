@@ -1,4 +1,6 @@
-/** Starts a worker and ties it to what may end it: the caller's signal, the closing of the handle, and signals to the process. */
+/**
+ * Starts a worker and connects what may end it: the caller's signal, the closing of the handle, and process signals.
+ */
 import { AbortWatch } from './abort-watch.ts';
 import { handleClosed } from './closed.ts';
 import type { Transport } from './transport.ts';
@@ -27,7 +29,7 @@ export function startWorker(
   return worker.start();
 }
 
-/** One listener a signal, however many workers hang on it. */
+/** One listener per signal, however many workers use it. */
 const watch = new AbortWatch();
 
 function listen(worker: RunningWorker, signal: AbortSignal, call: () => void): void {

@@ -1,7 +1,7 @@
 /**
- * Says the end of a task to the authority and puts the answer into a verdict. The word is repeated while the
- * server is away: the authority remembers it and answers the same again. Once the lease is over only a result is.
- * A completion whose result or writes are not taken becomes a failure of the task, with the refusal as its reason.
+ * Sends the verdict of a task to the authority and reports the answer. Retries while the server is away: verdicts are
+ * idempotent. Once the lease is over, only completions are still sent. A completion whose result or writes are refused
+ * becomes a failure of the task, with the refusal as its reason.
  */
 
 import type { Body, Requests } from '../operations/table.ts';
@@ -16,11 +16,13 @@ import type { TaskVerdict } from './task-verdict.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
-/** Null when nothing had to be asked, because the lease is over as far as we know. */
+/** Null when nothing was sent, because the lease is over by the local clocks. */
 export type Answer = Reply<Body<'task.complete'>> | null;
 
-/** Rejects when there was no answer by the time the signal aborted. What was said in the end stands in the run. */
-export async function say(
+/**
+ * Rejects when there was no answer by the time the signal aborted. `run.end` holds the verdict that was finally sent.
+ */
+export async function sendVerdict(
   run: TaskRun,
   transport: Transport,
   { clock, timers }: ClientWorld,
@@ -28,10 +30,10 @@ export async function say(
 ): Promise<Answer> {
   if (run.checkpoints !== null)
     await run.checkpoints.end({ sendsLast: run.end!.verb !== 'complete' && !run.isOver(clock) });
-  // One loop of its own, and not `persist`: this is the path of every single task.
+  // A loop of its own rather than `retryUntilAnswered`: this is the hot path of every task.
   let delay: Backoff | null = null;
   for (;;) {
-    // A late result is kept for inspection. A late failure has no effect and is not reported.
+    // The authority keeps a late result for inspection. A late failure has no effect and is not sent.
     if (run.end!.verb !== 'complete' && run.isOver(clock)) return null;
     try {
       const answer = await call(run, run.end!, transport);
@@ -50,7 +52,7 @@ export async function say(
   }
 }
 
-/** The object whose write was refused is told, and what to do about it. */
+/** Names the object whose write was refused, and what to do about it. */
 function refusedCompletion({ writes }: TaskRun, problem: Problem): LeaseholdError {
   const { code, index, detail } = problem;
   const write = writes?.[index ?? -1];
@@ -89,7 +91,7 @@ export function verdictOf(run: TaskRun, answer: Answer): TaskVerdict {
   const end = run.end!;
   const { task_id: taskId, queue, lease_seq: leaseSeq, attempt } = lease;
   const { verb } = end;
-  // Written out, because this is the one that every task brings; spreading would cost as much as the rest together.
+  // Written out for speed: every task takes this branch, and spreading would cost as much as everything else.
   if (answer?.ok && answer.outcome === 'COMMITTED' && verb === 'complete') {
     const { outcome, state, seq } = answer;
     return { taskId, queue, leaseSeq, attempt, verb, outcome, state, seq };

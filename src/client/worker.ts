@@ -1,12 +1,12 @@
 /**
- * A worker: leases tasks up to its concurrency, runs their handlers, renews their leases together, and says how
- * each one ended. It stops when it is told to, in three steps, each of which ends it once nothing is left:
+ * A worker: leases tasks up to its concurrency, runs their handlers, renews their leases together, and sends their
+ * verdicts. It stops in three steps, each of which ends it as soon as no task is left:
  *
  *   working ──drain──▶ finishing ──grace is over──▶ aborting ──a second──▶ releasing ──a second──▶ ended
  *                      no new tasks                 signals abort          what is left is handed back
  *
- * A fault that cannot pass (a token that is not good enough, say) is told to `onFault` and stops it the same way; then
- * `done` rejects.
+ * A permanent fault (a token without the needed scope, for example) is reported to `onFault` and stops it the same way;
+ * then `done` rejects.
  */
 
 import type { TaskLeaseRecord } from '../operations/records.ts';
@@ -17,28 +17,30 @@ import { Deadline, type Moment, momentOf } from '../seams/deadline.ts';
 import { TaskTimeout, WorkerStopping } from './task-errors.ts';
 import { failure, handle, type TaskEnd } from './task-handling.ts';
 import { lossBy, TaskRun } from './task-run.ts';
-import type { Hear, Transport } from './transport.ts';
+import type { NoticeListener, Transport } from './transport.ts';
 import { WorkerIntake } from './worker-intake.ts';
 import type { WorkerSettings } from './worker-options.ts';
 import { WorkerRenewal } from './worker-renewal.ts';
-import { type Answer, say, verdictOf } from './worker-verdicts.ts';
+import { type Answer, sendVerdict, verdictOf } from './worker-verdicts.ts';
 import type { ClientWorld } from './world.ts';
 
-/** How long a handler has to heed its signal, and a last word to be answered. */
+/** How long a handler may take to heed its signal, and how long last verdicts may take to be answered. */
 const LAST_MS = 1_000;
 
 export interface WorkerCounts {
-  /** Leases granted, and handlers at work. */
+  /** Leases granted. */
   readonly leased: number;
+  /** Handlers running. */
   readonly running: number;
-  /** Verdicts that count, by what was asked for. */
+  /** Committed verdicts, by verb. */
   readonly completed: number;
   readonly failed: number;
   readonly released: number;
-  /** Verdicts that came too late, and those about what the authority does not know. */
+  /** Verdicts that came too late. */
   readonly late: number;
+  /** Verdicts on tasks or leases that the authority does not know. */
   readonly rejected: number;
-  /** Ends that the authority had not answered when the worker ended. */
+  /** Verdicts that the authority had not answered when the worker ended. */
   readonly unanswered: number;
 }
 
@@ -72,7 +74,7 @@ export class RunningWorker implements Worker {
   private readonly transport: Transport;
   private readonly world: ClientWorld;
   private readonly settings: WorkerSettings;
-  /** By fencing number, from the grant to the answer to the verdict. */
+  /** By fencing number, from the grant until the verdict is answered. */
   private readonly runs = new ChurnMap<TaskRun>();
   private readonly renewal: WorkerRenewal;
   private readonly intake: WorkerIntake;
@@ -81,8 +83,8 @@ export class RunningWorker implements Worker {
   private stage: 'working' | 'finishing' | 'aborting' | 'releasing' | 'ended' = 'working';
   private timer: Timer | null = null;
   private readonly hold: Timer;
-  /** Aborted when verdicts are no longer repeated. */
-  private readonly lastWord = new AbortController();
+  /** Aborts when verdicts are no longer retried. */
+  private readonly retryEnd = new AbortController();
   private readonly unhooks: (() => void)[] = [];
   private fault: { readonly why: unknown } | null = null;
   private settleDone: { resolve(): void; reject(why: unknown): void } | null = null;
@@ -97,17 +99,17 @@ export class RunningWorker implements Worker {
       room: () => this.room(),
       take: (leases, sent) => this.take(leases, sent),
       fail: (why) => this.fail(why),
-      rest: () => this.endIfIdle(),
+      stopped: () => this.endIfIdle(),
       isIdle: () => this.runs.size === 0,
-      empty: () => this.stop(),
+      outOfWork: () => this.stop(),
     });
-    const unlisten = transport.listen?.(this.hear);
+    const unlisten = transport.listen?.(this.onNotice);
     if (unlisten !== undefined) this.unhooks.push(unlisten);
     this.hold = world.timers.hold();
     this.done = new Promise((resolve, reject) => {
       this.settleDone = { resolve, reject };
     });
-    // A fault is told below, so a promise that no one awaits must not end the process.
+    // Faults go to `onFault`, so an unawaited rejection must not end the process.
     this.done.catch(() => undefined);
   }
 
@@ -116,15 +118,15 @@ export class RunningWorker implements Worker {
     return this;
   }
 
-  /** The authority tells sooner than the next heartbeat would. */
-  private readonly hear: Hear = ([type, told]) => {
-    const run = type === 'asked' ? undefined : this.runs.get(told.lease_seq);
+  /** A notice from the authority arrives before the next heartbeat would report the loss. */
+  private readonly onNotice: NoticeListener = ([type, notice]) => {
+    const run = type === 'asked' ? undefined : this.runs.get(notice.lease_seq);
     if (type === 'cancel') run?.cancel();
-    else if (type === 'lost') run?.lose(lossBy(told.cause));
+    else if (type === 'lost') run?.lose(lossBy(notice.cause));
     return run !== undefined;
   };
 
-  /** Takes back, at the end, what was arranged for this worker elsewhere. */
+  /** Calls `unhook` when the worker ends, to undo what was registered for it elsewhere. */
   whenEnded(unhook: () => void): void {
     if (this.stage === 'ended') unhook();
     else this.unhooks.push(unhook);
@@ -139,7 +141,7 @@ export class RunningWorker implements Worker {
     return this.drain();
   }
 
-  /** The handle is being closed: everything is handed back before this returns, as far as that can be asked for. */
+  /** The handle is being closed: requests the release of every task before this returns. */
   abandon(): void {
     this.stop();
     this.abortRuns();
@@ -147,7 +149,7 @@ export class RunningWorker implements Worker {
     this.flush();
   }
 
-  /** As many ends may wait for their answers as handlers may run; more would pile up while the server takes none. */
+  /** Backpressure: when more verdicts are unanswered than handlers may run, no more tasks are leased. */
   private room(): number {
     const { concurrency } = this.settings;
     const { running } = this.counts;
@@ -164,9 +166,9 @@ export class RunningWorker implements Worker {
     let lastsMs = ttlMs;
     let deadline = new Deadline(isOld ? now : sent, ttlMs);
     for (const lease of leases) {
-      // A repeated answer names what is being worked on already.
+      // A repeated answer may list tasks that are running already.
       if (this.runs.has(lease.lease_seq)) continue;
-      // Mostly they all last equally long, and share one; of an old one the renewal tells.
+      // Usually all leases last equally long and share one deadline; an old one gets its deadline from the renewal.
       if (!isOld && lease.remaining_ms !== lastsMs) {
         lastsMs = lease.remaining_ms;
         deadline = new Deadline(sent, lastsMs);
@@ -184,8 +186,8 @@ export class RunningWorker implements Worker {
   }
 
   /**
-   * The age of a grant that was waited for is unknown. One renewal tells, and until its
-   * answer has come no handler relies on the lease: from then on the deadline counts from before it was sent.
+   * The age of a grant after a wait is unknown. Handlers start only after one renewal was answered; the deadline then
+   * counts from before that renewal was sent.
    */
   private async confirm(runs: readonly TaskRun[]): Promise<void> {
     const isConfirmed = await this.renewal.renew(runs);
@@ -204,7 +206,7 @@ export class RunningWorker implements Worker {
     void handle(run, this.transport, this.world, this.finish);
   }
 
-  /** A handler that ignores its signal keeps running; its task ends and its place is free without it. */
+  /** A handler that ignores its signal keeps running, but its task ends and its slot becomes free. */
   private limit(run: TaskRun, timeoutMs: number): void {
     const { timers } = this.world;
     run.timer = timers.after(timeoutMs, () => {
@@ -215,7 +217,7 @@ export class RunningWorker implements Worker {
   }
 
   private readonly finish = (run: TaskRun, end: TaskEnd): void => {
-    // What was handed back under a handler that would not stop has had its end.
+    // A task that was handed back while its handler kept running has ended already.
     if (run.isSettling) return;
     run.end = end;
     run.timer?.cancel();
@@ -226,7 +228,7 @@ export class RunningWorker implements Worker {
     queueMicrotask(this.flush);
   };
 
-  /** Everything that finished in this turn is said in one go, and the next tasks are asked for behind it. */
+  /** Sends all verdicts of this turn together, followed by the request for more tasks. */
   private readonly flush = (): void => {
     this.isFlushing = false;
     const { finished } = this;
@@ -237,14 +239,14 @@ export class RunningWorker implements Worker {
 
   private async conclude(run: TaskRun): Promise<void> {
     try {
-      const answer = await say(run, this.transport, this.world, this.lastWord.signal);
-      // An answer that comes after the end has been counted as none.
+      const answer = await sendVerdict(run, this.transport, this.world, this.retryEnd.signal);
+      // After the end of the worker the verdict was already counted as unanswered.
       if (this.stage === 'ended') return;
       this.count(run.end!, answer);
-      this.tell(run, answer);
+      this.report(run, answer);
     } catch (fault) {
       if (this.stage === 'ended') return;
-      if (this.lastWord.signal.aborted && isNoAnswer(fault)) this.counts.unanswered += 1;
+      if (this.retryEnd.signal.aborted && isNoAnswer(fault)) this.counts.unanswered += 1;
       else this.fail(fault);
     } finally {
       for (const giveBack of run.lent ?? []) giveBack();
@@ -254,7 +256,7 @@ export class RunningWorker implements Worker {
     else this.endIfIdle();
   }
 
-  private tell(run: TaskRun, answer: Answer): void {
+  private report(run: TaskRun, answer: Answer): void {
     const { onVerdict, onRetry } = this.settings;
     if (onVerdict === null && onRetry === null) return;
     const verdict = verdictOf(run, answer);
@@ -263,7 +265,7 @@ export class RunningWorker implements Worker {
     if (verb === 'fail' && outcome === 'COMMITTED' && verdict.state === 'WAITING') onRetry?.(verdict);
   }
 
-  /** A program that throws here stops its worker, as one that throws in `onVerdict` does. */
+  /** An exception in `onLost` stops the worker, as one in `onVerdict` does. */
   private readonly lost = ({ lease }: TaskRun, loss: Loss): void => {
     const { task_id: taskId, queue, lease_seq: leaseSeq, attempt } = lease;
     try {
@@ -305,7 +307,7 @@ export class RunningWorker implements Worker {
     if (this.stage !== 'finishing') return;
     this.stage = 'aborting';
     const reason = new WorkerStopping('The worker is stopping, and the time it had for that is over.');
-    this.lastWord.abort(reason);
+    this.retryEnd.abort(reason);
     for (const run of this.runs.values()) if (!run.isSettling) run.abort(reason);
     this.timer?.cancel();
     this.timer = this.world.timers.after(LAST_MS, this.releaseRuns);
@@ -341,7 +343,7 @@ function handedBack(why: string): TaskEnd {
   return { verb: 'release', error: new WorkerStopping(why), delayMs: 0 };
 }
 
-/** The signal's reason, or the fault of the last attempt; the way to the authority may itself be closed by then. */
+/** The signal's reason, or the fault of the last attempt; the transport may be closed by then. */
 function isNoAnswer(fault: unknown): boolean {
   return fault instanceof LeaseholdError;
 }

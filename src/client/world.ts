@@ -1,11 +1,11 @@
-/** The world, as the client sees it: clocks, timers, unique ids, and perhaps a process to end. */
+/** What the client needs from its environment: clocks, timers, unique ids, and optionally a process to end. */
 
 import type { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
 import type { ProcessEnding } from '../seams/process-ending.ts';
 import type { Traces } from './traces.ts';
 
-/** What a process is asked with to end in order. */
+/** Signals that request an orderly shutdown. */
 export type DrainSignal = 'SIGTERM' | 'SIGINT';
 
 export interface ClientWorld {
@@ -13,18 +13,18 @@ export interface ClientWorld {
   readonly timers: Timers;
   /** At least 128 random bits as visible ASCII without a slash: tokens, task ids, request ids, holders. */
   newToken(): string;
-  /** Who we are, for people who read a list of holders; a host and a process, say. */
+  /** Identifies this client in lists of holders: host and process, for example. */
   readonly label?: string;
-  /** Absent where a program cannot end itself, as in a browser; then there are no guards. */
+  /** Absent where a program cannot end itself, as in a browser; guards need it. */
   readonly ending?: ProcessEnding;
-  /** Calls when this process gets the signal, and gives the call that takes it back; absent where there are none. */
+  /** Calls `call` when this process gets the signal; returns the function that unsubscribes. Absent where there are no signals. */
   onSignal?(signal: DrainSignal, call: () => void): () => void;
-  /** Told of faults in the background that no option of their own is told of; in a process, written to stderr. */
+  /** Called with background faults that no option handles; on Node they are written to stderr. */
   onFault?(fault: unknown): void;
-  /** Told once that a program uses something that will go; in a process, a warning of Node. */
+  /** Called once when a program uses something deprecated; on Node a process warning. */
   onDeprecated?(says: string): void;
-  /** Told of tasks and leases, where the program traces them. */
+  /** The tracing hooks, if the program uses tracing. */
   readonly traces?: Traces | undefined;
-  /** Told of every failed try of a call that is followed by another after a pause. */
+  /** Called with every failed attempt that is retried after a pause. */
   onRetry?(fault: LeaseholdError): void;
 }

@@ -5,7 +5,7 @@ import { RefusedReadError } from '../authority/refused-read.ts';
 import { ClosedError, UnavailableError } from '../authority/unavailable.ts';
 import { settledByOptions } from '../client/call-options.ts';
 import { closedEntries, handleClosed } from '../client/closed.ts';
-import type { FollowOnly, Hear, Transport } from '../client/transport.ts';
+import type { FollowOnly, NoticeListener, Transport } from '../client/transport.ts';
 import { seqOfSessionId } from '../core/ids.ts';
 import type { LoggedEntry } from '../engines/log.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -28,7 +28,7 @@ export function localTransport(
   authority.toCallerFault = leaseholdError;
   let closed: Promise<void> | null = null;
   const { holders } = authority.soft;
-  const listeners = new Set<Hear>();
+  const listeners = new Set<NoticeListener>();
   let subscription: HolderSubscription | null = null;
 
   const notify = (news: HolderNews): boolean => {

@@ -5,7 +5,7 @@
 
 import { recoverLostReply } from '../client/lost-replies.ts';
 import { isSafeAgain, retryOf } from '../client/retries.ts';
-import type { Hear, Transport, TransportOptions } from '../client/transport.ts';
+import type { NoticeListener, Transport, TransportOptions } from '../client/transport.ts';
 import type { Body, Operation, Requests } from '../operations/table.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
@@ -48,8 +48,8 @@ export class FaultyTransport implements Transport {
   }
 
   /** In process, and as under `open`; of a loss a holder hears with its next renewal, so that a test sees it unaware. */
-  listen(listener: Hear): () => void {
-    return this.inner.listen!((told) => told[0] !== 'lost' && listener(told));
+  listen(listener: NoticeListener): () => void {
+    return this.inner.listen!((notice) => notice[0] !== 'lost' && listener(notice));
   }
 
   holds(name: string, leaseSeq: number): void {
