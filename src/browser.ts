@@ -1,6 +1,7 @@
 /**
- * leasehold/browser: the client alone, by `WebSocket` and `fetch`, for pages and whatever else has one: leases, what the authority knows,
- * the log, and the operations by `call`. Workers and guards need a process; `client-node.ts` has them.
+ * leasehold/browser: the client for browsers and other runtimes with `WebSocket` and `fetch`: leases, reads of the
+ * authority's state, the log, and raw operations by `call`. Workers and guards need a process; `client-node.ts` has
+ * them.
  */
 import { Client } from './client/client.ts';
 import { type ConnectOptions, connectWith, type Servers } from './client/connect.ts';
@@ -10,7 +11,7 @@ import { webWorld } from './world/web-world.ts';
 
 const NETWORK = { http: () => webHttp, sockets: () => webSockets };
 
-/** A client of the server at the URL, or of several that stand in for each other. Nothing is sent before the first call. */
+/** Creates a client of the server at the URL, or of a leader and its standbys. Sends nothing before the first call. */
 export function connect(urls: Servers, options?: ConnectOptions): Client {
   return connectWith(Client, NETWORK, webWorld, urls, options);
 }

@@ -1,6 +1,6 @@
 /**
- * leasehold/client, and most of leasehold: the client on Node, over kept connections of its own, with defaults from the
- * environment.
+ * leasehold/client, which leasehold re-exports: the client for Node, with its own keep-alive connections and defaults
+ * from the environment.
  */
 import {
   CONNECT_OPTIONS,
@@ -70,8 +70,9 @@ export type { UndiciHttpOptions } from './world/undici-http.ts';
 export interface NodeConnectOptions extends ConnectOptions, UndiciHttpOptions {}
 
 /**
- * A client of the server at the URL, or of several that stand in for each other. Without a URL: LEASEHOLD_URL,
- * which may name several with commas, else http://127.0.0.1:7420; without a token: LEASEHOLD_TOKEN. Nothing is sent before the first call.
+ * Creates a client of the server at the URL, or of a leader and its standbys. The default URL is LEASEHOLD_URL, which
+ * may list several separated by commas, else http://127.0.0.1:7420; the default token is LEASEHOLD_TOKEN. Sends nothing
+ * before the first call.
  */
 export function connect(urls?: Servers, options: NodeConnectOptions = {}): Leasehold {
   refuseUnknown(options, [...CONNECT_OPTIONS, 'ca'], 'connect');

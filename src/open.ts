@@ -1,4 +1,4 @@
-/** `open(dir)`: the authority of a data directory, in this process. */
+/** `open(dir)`: runs the authority of a data directory in this process. */
 import type { Authority } from './authority/authority.ts';
 import { openAuthority } from './authority/open-authority.ts';
 import { type Duration, durationMs } from './client/durations.ts';
@@ -22,21 +22,21 @@ import { systemIds } from './world/system-ids.ts';
 import { thisProcess } from './world/this-process.ts';
 
 export interface OpenOptions {
-  /** What is forgotten, and when. */
+  /** How long and how many ended tasks, sessions and idle names are kept. */
   readonly retention?: RetentionOptions;
-  /** What is kept for reads of earlier moments besides what the log needs; nothing by default. */
+  /** How much of the old log is kept for reads of earlier moments; nothing by default. */
   readonly history?: HistoryOptions;
-  /** Called once when the log can no longer be written; the handle is dead from then on. */
+  /** Called once when the log can no longer be written; the handle is unusable from then on. */
   readonly onDeath?: (fault: Error) => void;
-  /** Called each time the log could not be compacted; it is retried, and until then the log only grows. */
+  /** Called each time a compaction fails. It is retried; until it succeeds the log only grows. */
   readonly onCompactionFault?: (fault: unknown) => void;
-  /** Opens a directory on a network file system all the same, where locks are unreliable. */
+  /** Allows a directory on a network file system, where locks are unreliable. */
   readonly allowNetworkFileSystem?: boolean;
-  /** How repeated intents are recognised, and who takes their leases. */
+  /** How repeated session intents are recognised, and whether an intent acquires its service lease. */
   readonly intents?: IntentOptions;
 }
 
-/** How long something is kept, and how many of it at most. */
+/** How long records are kept, and how many at most. */
 export interface Keeping {
   readonly for?: Duration;
   readonly max?: number;
@@ -45,7 +45,7 @@ export interface Keeping {
 export interface HistoryOptions {
   /** How long segments of the log are kept after a checkpoint has replaced them. */
   readonly for: Duration;
-  /** How many bytes of disk they may take; 10 GB by default. */
+  /** The maximum disk space for them in bytes; 10 GB by default. */
   readonly bytesMax?: number;
 }
 
@@ -54,7 +54,7 @@ export interface RetentionOptions {
   readonly completedTasks?: Keeping;
   /** FAILED tasks and other DEAD ones: '30d' and 1 000 000 by default. Completed tasks never evict them. */
   readonly failedTasks?: Keeping;
-  /** Both kinds of tasks, unless a kind is set by itself. */
+  /** Both kinds of tasks, for a kind that is not set separately. */
   readonly endedTasks?: Keeping;
   /** Sessions that have ended: '1d' and 100 000 by default. */
   readonly endedSessions?: Keeping;
@@ -77,23 +77,23 @@ export interface RetentionOptions {
 export interface IntentOptions {
   /** Derives the idempotency keys. Without it a random secret is generated, and intents are not recognised after a restart. */
   readonly secret?: string;
-  /** The secret before this one: sessions it made are still found. */
+  /** The previous secret: sessions created under it are still found. */
   readonly previousSecret?: string;
-  /** Lets each intent take the lease of its service itself: who comes second is refused with LEASE_HELD. */
+  /** Makes each intent acquire the lease of its service itself; a second intent is refused with LEASE_HELD. */
   readonly takeLeases?: boolean;
 }
 
-/** The world a handle lives in; tests bring their own. */
+/** The environment of a handle; tests supply their own. */
 export interface World extends ClientWorld {
   readonly clock: UptimeClock;
   readonly hashSeed: number;
   /** Called when the first intent finds no configured secret, and a random one is generated. */
   readonly onSecretMade?: () => void;
-  /** Where earlier moments are replayed; without it none are shown. */
+  /** The threads that replay earlier moments; without them, such reads are refused. */
   readonly servingThreads?: ServingThreads;
 }
 
-/** Opens, or makes, a data directory. Only one handle at a time can have it. */
+/** Opens a data directory, creating it if needed. Only one handle at a time can have it open. */
 export async function open(dir: string, options: OpenOptions = {}): Promise<Leasehold> {
   if (typeof dir !== 'string' || dir === '') throw new TypeError('The data directory must be named.');
   if (/^[a-z]+:\/\//i.test(dir)) {
@@ -122,7 +122,7 @@ export async function open(dir: string, options: OpenOptions = {}): Promise<Leas
     },
   };
   return openWith(engine, world, options).catch((fault: NodeJS.ErrnoException) => {
-    // What the system said, without the name of the directory that was asked for.
+    // The system's message without the file name, which this message names already.
     if (fault.syscall === undefined) throw fault;
     throw new Error(`${dir} cannot be used as a data directory: ${fault.message}.`, { cause: fault });
   });
@@ -133,7 +133,7 @@ export async function openWith(engine: Engine, world: World, options: OpenOption
   return new Leasehold(localTransport(authority, openCalls(calls), world.timers), world);
 }
 
-/** The authority and its operations without the handle around them, for servers. */
+/** The authority and its operations without a handle, for servers. */
 export interface OpenCore {
   readonly authority: Authority;
   readonly calls: CheckedCalls;
@@ -157,7 +157,7 @@ function assertOptions(options: OpenOptions): void {
   if (!OPEN_OPTIONS.accepts(options)) throw new TypeError(OPEN_OPTIONS.explain(options));
 }
 
-/** The operations of an authority that is open. */
+/** The operations of an open authority. */
 export function coreOf(
   authority: Authority,
   world: Pick<World, 'timers' | 'newToken' | 'onSecretMade' | 'servingThreads'>,

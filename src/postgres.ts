@@ -49,15 +49,15 @@ export function withRuntimeLease<T>(
   return runUnder(RuntimeLease.acquire(db, options, world), work);
 }
 
-/** The options of a lease whose name is given before them. */
+/** The options of a lease; its name is a separate argument. */
 export interface PostgresLeaseOptions {
-  /** Who holds it; unless given, every call is a holder of its own. */
+  /** The holder's name. By default each call is a separate holder. */
   readonly holder?: string;
-  /** How long it lasts without a renewal: '10ms' to '30d', '15s' unless given. */
+  /** How long the lease lasts without renewal: '10ms' to '30d'; default '15s'. */
   readonly ttl?: Duration;
 }
 
-/** A lease that renews itself until it is released or lost. Throws LEASE_HELD. */
+/** Acquires a lease that renews itself until it is released or lost. Throws LEASE_HELD. */
 export function acquire(
   db: Queryable,
   name: string,
@@ -68,7 +68,7 @@ export function acquire(
   return RuntimeLease.acquire(db, { name, holder, ...(ttl === undefined ? {} : { ttl }) });
 }
 
-/** The same; null when it is held. Everything else that goes wrong is thrown. */
+/** Like `acquire`, but returns null when the lease is held by another holder. Every other failure is thrown. */
 export async function tryAcquire(
   db: Queryable,
   name: string,
@@ -82,7 +82,7 @@ export async function tryAcquire(
   }
 }
 
-/** Runs the function under the lease and gives the lease back whatever happens. */
+/** Runs the function under the lease and releases the lease in every case. */
 export function withLease<T>(
   db: Queryable,
   name: string,
@@ -108,8 +108,8 @@ export async function withLease<T>(
 }
 
 /**
- * Writes a task into the outbox in your transaction: it exists if and only if that commits. The id is chosen here, so
- * `lh.receipt(definition, taskId)` works at once.
+ * Writes a task into the outbox in your transaction: it exists if and only if that commits. The id is generated here,
+ * so `lh.receipt(definition, taskId)` works at once.
  */
 export function enqueueIn<Input>(
   tx: Queryable,
@@ -117,7 +117,7 @@ export function enqueueIn<Input>(
   input: NoInfer<Input>,
   options: EnqueueInOptions = {},
 ): Promise<{ readonly taskId: string }> {
-  // An id must not begin like an option of a command.
+  // The prefix keeps an id from looking like a command-line option.
   const newId = (): string => `o${systemIds.token()}`;
   const traces = options.trace === undefined ? openTelemetry() : undefined;
   if (traces === undefined) return enterTask(tx, definition, input, options, newId);
@@ -126,12 +126,15 @@ export function enqueueIn<Input>(
   );
 }
 
-/** Turns committed rows of the outbox into exactly one task each. Any number may run: one holds the lease and works. */
+/**
+ * Starts a relay, which turns each committed row of the outbox into exactly one task. Any number of relays may run; the
+ * one that holds the lease is active.
+ */
 export function relay(pool: ConnectionPool, lh: RelayHandle, options: RelayOptions = {}): Relay {
   return new RunningRelay(pool, lh, options, { timers: systemTimers, onFault: thisProcess.onFault });
 }
 
-/** Governed commands behind gates, all inside one lease. */
+/** Runs governed commands behind gates, all inside one lease. */
 export class OperatorRuntime extends GovernedRuntime {
   constructor(options: OperatorRuntimeOptions, world: LeaseWorld = systemWorld) {
     super(options, world);

@@ -32,7 +32,7 @@ export interface OrchestratorOptions {
 export interface RunningOrchestrator {
   /** Resolves when it has ended, with its exit code: 0 on request, 3 not started, 4 guard lost. */
   readonly done: Promise<Outcome>;
-  /** Asks it to end its sessions, release the guard and end. */
+  /** Requests a graceful shutdown: it ends its sessions, releases the guard and ends. */
   shutdown(): void;
 }
 

@@ -12,7 +12,7 @@ const keeper = new Keeper(
   (message: FromKeeper) => parent.send(message),
 );
 const parent = openParentChannel(
-  (message) => keeper.hear(message as ToKeeper),
+  (message) => keeper.receive(message as ToKeeper),
   () => keeper.abandon(),
 );
 

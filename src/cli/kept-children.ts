@@ -85,7 +85,7 @@ export class KeptChildren {
   private startKeeper(): void {
     this.keeper = this.shell.processes.startKeeper({
       sharesInput: false,
-      heard: () => undefined,
+      received: () => undefined,
       gone: () => this.replaceKeeper(),
     });
   }

@@ -42,13 +42,13 @@ function shellWith(plain: Shell): Shell {
     },
     processes: {
       ...plain.processes,
-      startKeeper: ({ heard }) => ({
+      startKeeper: ({ received }) => ({
         send(message) {
           const order = message as ToKeeper;
           told.push(order);
           if (order.do !== 'signal') return;
           const { id, signal: by } = order;
-          heard({ is: 'ended', id, end: { code: null, signal: by }, isStopped: false } satisfies FromKeeper);
+          received({ is: 'ended', id, end: { code: null, signal: by }, isStopped: false } satisfies FromKeeper);
         },
         close: () => undefined,
         kill: () => undefined,

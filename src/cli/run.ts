@@ -273,7 +273,7 @@ class KeptProgram {
     this.ended.catch(() => undefined);
     this.keeper = shell.processes.startKeeper({
       sharesInput: true,
-      heard: (message) => this.hear(message as FromKeeper),
+      received: (message) => this.hear(message as FromKeeper),
       gone: () => this.lost(),
     });
   }

@@ -1,5 +1,5 @@
 /** A checkpoint is written in parts of bounded size. Their numbers are reserved before it starts. */
 
-/** The most parts a checkpoint of `bytes` can need. */
+/** The maximum number of parts of a checkpoint of `bytes`. */
 export const partsNeeded = (bytes: number, bytesPerPart: number): number =>
   Math.ceil((bytes * 2) / Math.max(1, bytesPerPart)) + 2;

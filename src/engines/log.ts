@@ -237,7 +237,7 @@ export class LogHeldError extends LeaseholdError {
   }
 }
 
-/** Bytes that were durable are no longer what they were. Nothing is repaired behind anybody's back. */
+/** Durable bytes have changed. Nothing is repaired automatically. */
 export class LogDamagedError extends LeaseholdError {
   override readonly name: string = 'LogDamagedError';
   readonly file: string;

@@ -20,7 +20,7 @@ export interface PastBase {
 export interface FilePast {
   readonly kind: 'file';
   readonly dir: string;
-  /** In order. `seq`: the first position it may hold. `end`: how much of it is durable; null: up to its last frame. */
+  /** In order. `seq` is the first position it may hold; `end` is its durable length, null for up to its last frame. */
   readonly segments: readonly {
     readonly number: number;
     readonly seq: number;
@@ -49,7 +49,7 @@ export interface LogPast<Source extends FilePast | PostgresPast = FilePast | Pos
 export interface PastBatch {
   readonly firstSeq: number;
   readonly atMs: number;
-  /** Where to continue reading from this batch on. */
+  /** The cursor from which reading can continue at this batch. */
   readonly cursor: number;
   each(take: Replay['entry']): void;
 }

@@ -1,6 +1,6 @@
 /**
- * What the records of entries and of images have in common: opaques, the names of tasks, lists, and numbers that stand
- * for words. They are part of the format: see `core/entry-table.ts` before you change any of them.
+ * The encodings that records of entries and of images share: opaques, task keys, lists, and numbers that stand for
+ * words. They are part of the format: read `core/entry-table.ts` before changing any.
  */
 import type { TaskKey } from '../core/entries.ts';
 import { NOWHERE, type Opaque } from '../core/opaque.ts';
@@ -8,7 +8,7 @@ import type { ByteReader } from './byte-reader.ts';
 import type { ByteWriter } from './byte-writer.ts';
 import { LogTooNewError } from './log.ts';
 
-/** Where the bytes of opaques go while records are written: answers their offset in the opaque area. */
+/** Receives the bytes of opaques while records are written, and returns their offset in the opaque area. */
 export interface OpaqueArea {
   take(opaque: Opaque): number;
 }
@@ -35,13 +35,13 @@ export class OpaqueReader {
   }
 }
 
-/** Room for the fixed-width fields of any entry; strings make room for themselves and for 32 bytes after them. */
+/** Space for the fixed-width fields of any entry. Strings reserve space for themselves and for 32 bytes after them. */
 export const FIXED_MAX = 80;
 
-/** The flag that every record with a task has in common. */
+/** The flag that all records with a task share. */
 export const KEY_IS_STRING = 1;
 
-/** After it there is still room for the fixed-width fields of any record. */
+/** Reserves enough for the fixed-width fields of any record to follow. */
 export function encodeKey(out: ByteWriter, task: TaskKey): void {
   if (typeof task === 'number') {
     out.f64(task);
@@ -62,7 +62,7 @@ export function encodeOpaque(out: ByteWriter, area: OpaqueArea, opaque: Opaque):
   out.u32(offset);
 }
 
-/** The length of a list stands before it, with its entry. After any list there is room for 32 bytes more. */
+/** The length of a list is stored with the entry, before the list. After any list there is space for 32 more bytes. */
 export function encodeKeys(out: ByteWriter, list: readonly TaskKey[]): void {
   for (const task of list) {
     out.reserve(FIXED_MAX);
@@ -108,7 +108,7 @@ export function decodeNumbers(source: ByteReader, count: number): number[] {
   return list;
 }
 
-/** The value a stored number stands for; lists like these only ever grow at the end. */
+/** The value that a stored number stands for. Such lists only grow at the end. */
 export function known<T>(list: readonly T[], index: number, what: string): T {
   const value = list[index];
   if (value !== undefined) return value;

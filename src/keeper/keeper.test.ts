@@ -80,7 +80,7 @@ function limits(terminateMs: number, killMs: number, graceMs = 500): Limits {
 }
 
 const start = (within: Limits, output: KeptOutput | null = null): void =>
-  keeper.hear({
+  keeper.receive({
     do: 'start',
     id: 'it',
     command: ['program'],
@@ -95,7 +95,7 @@ describe('a program the keeper started', () => {
     groups.isStubborn = true;
     start(limits(60_000, 120_000));
     await world.settle();
-    keeper.hear({ do: 'stop', id: 'it' });
+    keeper.receive({ do: 'stop', id: 'it' });
     world.setWall(world.wallMs + 500);
     await world.advance(100);
     expect(groups.sent).toEqual([
@@ -108,7 +108,7 @@ describe('a program the keeper started', () => {
     start(limits(1_000, 2_000));
     for (let round = 0; round < 5; round++) {
       await world.advance(900);
-      keeper.hear({ do: 'limit', id: 'it', limits: limits(1_000, 2_000) });
+      keeper.receive({ do: 'limit', id: 'it', limits: limits(1_000, 2_000) });
     }
     expect(groups.sent).toEqual([]);
     groups.end(100, { code: 7, signal: null });
@@ -171,7 +171,7 @@ describe('a program the keeper started', () => {
     start(limits(10_000, 10_100, 5_000));
     await world.advance(9_900);
     world.setWall(world.wallMs + byMs);
-    keeper.hear({ do: 'stop', id: 'it' });
+    keeper.receive({ do: 'stop', id: 'it' });
     await world.advance(200);
     expect(groups.sent).toEqual([
       [100, 'SIGTERM'],
@@ -183,7 +183,7 @@ describe('a program the keeper started', () => {
     groups.isStubborn = true;
     start(limits(1_000, 1_300));
     await world.advance(1_000);
-    keeper.hear({ do: 'limit', id: 'it', limits: limits(60_000, 60_000) });
+    keeper.receive({ do: 'limit', id: 'it', limits: limits(60_000, 60_000) });
     await world.advance(300);
     expect(groups.sent.at(-1)).toEqual([100, 'SIGKILL']);
   });
@@ -192,7 +192,7 @@ describe('a program the keeper started', () => {
     groups.isStubborn = true;
     start(limits(10_000, 20_000));
     await world.settle();
-    keeper.hear({ do: 'signal', id: 'it', signal: 'SIGHUP' });
+    keeper.receive({ do: 'signal', id: 'it', signal: 'SIGHUP' });
     expect(groups.sent).toEqual([[100, 'SIGHUP']]);
     groups.end(100, { code: null, signal: 'SIGHUP' });
     await world.settle();
@@ -201,7 +201,7 @@ describe('a program the keeper started', () => {
 
   it('gets what was passed on while it was starting as soon as it runs', async () => {
     start(limits(10_000, 20_000));
-    keeper.hear({ do: 'signal', id: 'it', signal: 'SIGTERM' });
+    keeper.receive({ do: 'signal', id: 'it', signal: 'SIGTERM' });
     await world.settle();
     expect(groups.sent).toEqual([[100, 'SIGTERM']]);
     expect(said.at(-1)).toMatchObject({ is: 'ended', isStopped: false });
@@ -283,10 +283,10 @@ describe('a stop', () => {
     groups.isStubborn = true;
     start(limits(10_000, 20_000, 500));
     await world.settle();
-    keeper.hear({ do: 'stop', id: 'it', graceMs: 3_000 });
+    keeper.receive({ do: 'stop', id: 'it', graceMs: 3_000 });
     await world.advance(1_000);
-    keeper.hear({ do: 'stop', id: 'it', graceMs: 200 });
-    keeper.hear({ do: 'stop', id: 'it', graceMs: 9_000 });
+    keeper.receive({ do: 'stop', id: 'it', graceMs: 200 });
+    keeper.receive({ do: 'stop', id: 'it', graceMs: 9_000 });
     await world.advance(199);
     expect(groups.sent).toEqual([[100, 'SIGTERM']]);
     await world.advance(1);
@@ -298,12 +298,12 @@ describe('programs the keeper watches', () => {
   beforeEach(() => {
     for (const pid of [7, 8]) {
       groups.alive.set(pid, () => undefined);
-      keeper.hear({ do: 'watch', id: String(pid), pid, limits: limits(1_000, 1_500) });
+      keeper.receive({ do: 'watch', id: String(pid), pid, limits: limits(1_000, 1_500) });
     }
   });
 
   it('are each ended at their own limits', async () => {
-    keeper.hear({ do: 'limit', id: '8', limits: limits(5_000, 6_000) });
+    keeper.receive({ do: 'limit', id: '8', limits: limits(5_000, 6_000) });
     await world.advance(1_000);
     expect(groups.sent).toEqual([[7, 'SIGTERM']]);
   });
@@ -311,8 +311,8 @@ describe('programs the keeper watches', () => {
   it('are forgotten when they have ended', async () => {
     groups.end(7, { code: 0, signal: null });
     groups.end(8, { code: 0, signal: null });
-    keeper.hear({ do: 'forget', id: '7' });
-    keeper.hear({ do: 'forget', id: '8' });
+    keeper.receive({ do: 'forget', id: '7' });
+    keeper.receive({ do: 'forget', id: '8' });
     expect(world.holds).toBe(0);
   });
 

@@ -49,7 +49,7 @@ export type ToKeeper =
   | { readonly do: 'watch'; readonly id: string; readonly pid: number; readonly limits: Limits }
   | { readonly do: 'limit'; readonly id: string; readonly limits: Limits }
   | { readonly do: 'signal'; readonly id: string; readonly signal: SignalName }
-  /** Its own grace unless given. A second stop can only make the end earlier. */
+  /** The program's own grace by default. A second stop can only make the end earlier. */
   | { readonly do: 'stop'; readonly id: string; readonly graceMs?: number }
   | { readonly do: 'forget'; readonly id: string };
 
@@ -108,7 +108,7 @@ export class Keeper {
     this.say = say;
   }
 
-  hear(message: ToKeeper): void {
+  receive(message: ToKeeper): void {
     if (message.do === 'start') {
       void this.start(message);
       return;

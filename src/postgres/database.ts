@@ -1,5 +1,5 @@
 /**
- * What the leases need of a database: something that runs a statement, such as a `pg` Pool or Client, or an adapter
+ * What the leases need from a database: an object that runs a statement, such as a `pg` Pool or Client, or an adapter
  * that opens a connection per statement. Transactions need one connection for several statements: a pool with
  * `connect`, or an object that runs a function inside a transaction.
  */
@@ -12,7 +12,7 @@ export interface PooledConnection extends Queryable {
   release(isBroken?: boolean): void;
   /** A connection that is cut while idle emits 'error' here. Without a listener that would end the process. */
   on?(event: 'error', listener: (fault: Error) => void): unknown;
-  /** What a channel that it listens to is told. Without it the relay of the outbox polls. */
+  /** Notifications of a channel that the connection listens to. Without this event the outbox relay polls. */
   on?(event: 'notification', listener: () => void): unknown;
   off?(event: 'error', listener: (fault: Error) => void): unknown;
 }

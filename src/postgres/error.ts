@@ -1,6 +1,6 @@
 /**
- * What can be said against a run, by code; each is a `LeaseholdError`. What the database itself fails with is thrown as the driver gave it, or is
- * the `cause` of one of these.
+ * The errors of leases and runs, by code; each is a `LeaseholdError`. Errors of the database itself are thrown as the
+ * driver reports them, or are the `cause` of one of these.
  *
  *   INVALID_ARGUMENT      a name, a holder or a TTL outside its limits; the database was not asked
  *   LEASE_HELD            another holder has the lease: do not run
@@ -35,7 +35,7 @@ export class RuntimeLeaseError extends LeaseholdError {
 export class OperatorRuntimeError extends LeaseholdError {
   override readonly name: string = 'OperatorRuntimeError';
   declare readonly code: OperatorRuntimeCode;
-  /** What the run itself failed with, when closing its gates failed on top of that. */
+  /** The error of the run itself, when closing its gates failed as well. */
   readonly fault: unknown;
 
   constructor(

@@ -1,6 +1,6 @@
 /**
- * A fence around your own table: the database refuses every insert, update and delete without the lease, whatever the
- * program believes. It adds two columns and a trigger:
+ * A fence around your own table: the database refuses every insert, update and delete that does not present the current
+ * lease. It adds two columns and a trigger:
  *
  *   lease_seq  what a write presents. The trigger checks it and clears it, so it is NULL at rest, and an UPDATE that
  *              does not mention it presents nothing. A single column would keep the number of the last write, and every

@@ -30,7 +30,7 @@ BEGIN
   CREATE INDEX IF NOT EXISTS leasehold_outbox_waiting ON leasehold_outbox (place) WHERE state = 'WAITING';
 END $migration$`;
 
-/** Rows that are not sent are tasks that would be lost. */
+/** Refuses while there are rows: unsent rows are tasks that would be lost. */
 const NO_ROWS = `
     PERFORM 1 FROM leasehold_outbox LIMIT 1;
     IF FOUND THEN

@@ -13,7 +13,7 @@ export interface OutboxRow {
   readonly settings: { readonly delay_ms?: number } & Readonly<Record<string, Json>>;
   /** How long ago it was entered, by the database's clock. */
   readonly ageMs: number;
-  /** The authority's time before it was first sent; null while it was not. */
+  /** The authority's time before the row was first sent; null if it was not sent yet. */
   readonly sentAtMs: number | null;
 }
 
@@ -25,7 +25,7 @@ export interface ParkedRow {
   readonly reason: string;
 }
 
-/** What one pass reads at most, so that the largest payloads fit into memory. */
+/** The maximum number of bytes that one pass reads, so that the largest payloads fit into memory. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
 const WAITING = `SELECT task_id, queue, payload, settings, age_ms, sent_at_ms FROM (
@@ -63,8 +63,9 @@ export async function waitingRows(db: Queryable, max: number): Promise<readonly 
 }
 
 /**
- * Commits when the rows are sent, before they are; gives those that still wait. The commit is on disk whatever the
- * database's default, and with it every earlier one: so a task is never sent for a row that a crash takes back.
+ * Commits the time of sending before the rows are sent, and returns the rows still waiting. The commit is synced to
+ * disk whatever the database's default, and every earlier commit with it, so a task is never sent for a row that a
+ * crash can undo.
  */
 export async function markSent(
   db: TransactionalDatabase,
@@ -86,7 +87,7 @@ export async function park(db: Queryable, { taskId, state, reason }: ParkedRow):
   await db.query(PARK, [taskId, state, reason]);
 }
 
-/** What is in the outbox, for operators. */
+/** The contents of the outbox, for operators. */
 export interface OutboxReport {
   readonly counts: Readonly<Record<OutboxState, number>>;
   /** How long the oldest waiting row has waited; null when none waits. */

@@ -1,7 +1,7 @@
 /**
  * `enqueueIn`: writes a task into the outbox in the caller's own transaction, so that the task exists if and only if the
- * transaction commits. It needs `query(text, values)` only and talks to no server. Each statement has its placeholders
- * $1, $2, … once and in order, so that an adapter for a library with other placeholders is one line.
+ * transaction commits. It needs only `query(text, values)` and contacts no server. Each statement uses its placeholders
+ * $1, $2, … once and in order, so that an adapter for a library with other placeholders takes one line.
  */
 import type { AnyTask, TaskDefinition } from '../client/define-task.ts';
 import { checkedTask, type EnqueueOptions } from '../client/task-request.ts';
@@ -14,13 +14,13 @@ import type { Queryable } from './database.ts';
 
 export interface EnqueueInOptions extends Omit<EnqueueOptions, 'signal'> {
   /**
-   * Wakes the relay at the commit (NOTIFY); true unless given. Postgres takes a lock on the whole database for the commit
-   * of a transaction that notifies: with thousands of commits a second, say false, and the relay comes by polling.
+   * Whether the commit wakes the relay (NOTIFY); default true. Postgres locks the whole database while it commits a
+   * transaction that notifies: with thousands of commits a second, set it to false and let the relay poll.
    */
   readonly notify?: boolean;
 }
 
-/** What the relay listens to. */
+/** The channel that the relay listens to. */
 export const OUTBOX_CHANNEL = 'leasehold_outbox';
 
 const ENTER = `WITH entered AS (
@@ -31,7 +31,7 @@ const ENTER = `WITH entered AS (
   SELECT task_id, CASE WHEN $5::boolean THEN pg_notify('${OUTBOX_CHANNEL}', '')::text END AS told FROM entered`;
 const EXISTING = 'SELECT queue, payload FROM leasehold_outbox WHERE task_id = $1::text';
 
-/** How often a row that vanishes between the two statements is entered again. */
+/** How often the insert is retried when the existing row vanishes between the two statements. */
 const TRIES_MAX = 5;
 
 export async function enqueueIn<Input>(
@@ -47,7 +47,7 @@ export async function enqueueIn<Input>(
   const { request } = await checkedTask(definition as AnyTask, input, options);
   const { task_id, queue = definition.name, payload, ...settings } = request;
   const taskId = task_id ?? newId();
-  // Found here and not by the server, because here the caller can still roll back.
+  // Checked here rather than by the server, because here the caller can still roll back.
   if (!isIdText(taskId)) throw new LeaseholdError('INVALID_ARGUMENT', `${taskId} is not the id of a task.`);
   const text = (payload as Json).text();
   if (Buffer.byteLength(text) > LIMITS.opaqueBytes) {

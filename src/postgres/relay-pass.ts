@@ -1,6 +1,6 @@
 /**
- * One pass of the relay: the oldest waiting rows become tasks and are deleted. Exactly one task a row, whichever process
- * is killed when:
+ * One pass of the relay: turns the oldest waiting rows into tasks and deletes them. Each row becomes exactly one task,
+ * whichever process is killed at whatever moment:
  *
  *   1  read the authority's time S
  *   2  of rows that were sent before, ask for the task: known → it was created, delete the row.
@@ -19,7 +19,7 @@ import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { ConnectionPool } from './database.ts';
 import { deleteRows, markSent, type OutboxRow, type ParkedRow, park, waitingRows } from './outbox-rows.ts';
 
-/** What the relay needs of a handle. */
+/** The part of a handle that the relay needs. */
 export type RelayHandle = Pick<Leasehold, 'acquire' | 'call' | 'status' | 'queues'>;
 
 export interface PassTerms {
@@ -31,13 +31,13 @@ export interface PassTerms {
   readonly onParked: (row: ParkedRow) => void;
 }
 
-/** What became of the rows that were read. */
+/** The outcome of the rows that were read. */
 export interface PassResult {
   readonly read: number;
   readonly relayed: number;
 }
 
-/** Standbys answer for themselves. How often a client is sent on to the leader. */
+/** Standbys answer `status.get` for themselves, so this is how often the pass moves on to find the leader. */
 const STANDBYS_MAX = 10;
 
 export async function relayPass(terms: PassTerms): Promise<PassResult> {
@@ -61,7 +61,7 @@ export async function relayPass(terms: PassTerms): Promise<PassResult> {
     else if (outcome.value.ok) created.push(row.taskId);
     else {
       const error = LeaseholdError.of(outcome.value);
-      // No row is to blame for these.
+      // These errors are not caused by the row.
       if (error.retryable || error.code === 'UNAUTHENTICATED') fault ??= { why: error };
       else await parkRow(terms, row, 'REFUSED', `${error.code}: ${error.message}`);
     }
@@ -71,7 +71,7 @@ export async function relayPass(terms: PassTerms): Promise<PassResult> {
   return { read: rows.length, relayed: created.length };
 }
 
-/** Which rows are tasks already, and which are to be sent; those in doubt are parked. */
+/** Splits the rows into those that are tasks already and those to send; parks those in doubt. */
 async function sorted(
   rows: readonly OutboxRow[],
   terms: PassTerms,
@@ -151,7 +151,7 @@ async function authorityTimes(lh: RelayHandle): Promise<AuthorityTimes> {
       const forgottenThroughMs = forgottenThrough === null ? 0 : Date.parse(forgottenThrough);
       return { nowMs: Date.parse(lastCommit), forgottenThroughMs };
     }
-    // This is answered by the leader alone, and the client stays with the server that answered.
+    // Only the leader answers this, and the client stays with the server that answered.
     await lh.queues.list();
   }
   throw new LeaseholdError('NOT_LEADER', 'No server leads.', { retryable: true });

@@ -2,8 +2,8 @@
  * The relay: turns the rows of an outbox into tasks, one process at a time, under a lease of the server. It sleeps until
  * a commit wakes it (LISTEN) or its next poll is due.
  *
- *   standing by ──lease──▶ relaying ──lease lost, or a fault that may pass──▶ standing by
- *        └──────────────────── drain, or a fault that stays ───────────────────▶ ended
+ *   standing by ──lease──▶ relaying ──lease lost, or a transient fault──▶ standing by
+ *        └──────────────────── drain, or a permanent fault ────────────────▶ ended
  */
 import { type Duration, durationMs } from '../client/durations.ts';
 import type { Lease } from '../client/held.ts';
@@ -17,21 +17,21 @@ import type { ParkedRow } from './outbox-rows.ts';
 import { type RelayHandle, relayPass } from './relay-pass.ts';
 
 export interface RelayOptions {
-  /** The lease that makes it the only one; `outbox:` and the names of database and schema unless given. */
+  /** The name of the relay's lease; by default `outbox:` followed by the names of database and schema. */
   readonly name?: string;
-  /** How many rows one pass sends at most; 500 unless given. */
+  /** The maximum number of rows per pass; default 500. */
   readonly batch?: number;
-  /** How long it waits for a row that it was not woken for; '1s' unless given. */
+  /** How often it polls for rows without a notification; default '1s'. */
   readonly poll?: Duration;
   /** Drains the relay when it aborts. */
   readonly signal?: AbortSignal;
-  /** Called with the name of the lease each time it has it. */
+  /** Called with the name of the lease each time the relay acquires it. */
   readonly onActive?: (lease: string) => void;
-  /** Called with each row that an operator must decide: its task is in doubt, or the server refused it. */
+  /** Called with each row that needs an operator's decision: its task is in doubt, or the server refused it. */
   readonly onParked?: (row: ParkedRow) => void;
-  /** Called with each fault that may pass; the relay tries again. */
+  /** Called with each transient fault, which the relay retries. */
   readonly onRetry?: (fault: unknown) => void;
-  /** Called once with the fault that stops the relay; stderr unless given. */
+  /** Called once with the fault that stops the relay; by default it is written to stderr. */
   readonly onFault?: (fault: unknown) => void;
 }
 
@@ -43,12 +43,12 @@ export interface RelayCounts {
 }
 
 export interface Relay extends AsyncDisposable {
-  /** Whether it holds the lease; otherwise another relay does, or none can. */
+  /** Whether this relay holds the lease. Otherwise another relay does, or none can acquire it. */
   readonly isActive: boolean;
   readonly counts: RelayCounts;
   /** Resolves once it has stopped; rejects with the fault that stopped it. It need not be awaited: see `onFault`. */
   readonly done: Promise<void>;
-  /** Finishes the pass that runs, gives the lease back, and stops. */
+  /** Finishes the current pass, releases the lease, and stops. */
   drain(): Promise<void>;
 }
 
@@ -77,11 +77,11 @@ export class RunningRelay implements Relay {
   private readonly world: RelayWorld;
   private readonly stopping = new AbortController();
   private retryMs = RETRY_MIN_MS;
-  /** Ends the present sleep. */
+  /** Ends the current sleep. */
   private wake: () => void = () => undefined;
-  /** Woken while nothing slept. */
+  /** A wake-up arrived while the relay was not sleeping. */
   private isWoken = false;
-  private ear: PooledConnection | null = null;
+  private listening: PooledConnection | null = null;
 
   constructor(pool: ConnectionPool, lh: RelayHandle, options: RelayOptions, world: RelayWorld) {
     refuseUnknown(options, OPTIONS, 'relay');
@@ -131,13 +131,13 @@ export class RunningRelay implements Relay {
         } finally {
           this.isActive = false;
           this.unlisten();
-          // A lease that cannot be given back expires.
+          // A lease that cannot be released expires.
           await lease.release().catch(() => false);
         }
       } catch (fault) {
         if (signal.aborted) return;
         if (LeaseholdError.is(fault, 'LEASE_HELD')) continue;
-        if (!mayPass(fault)) throw fault;
+        if (!isTransientFault(fault)) throw fault;
         this.options.onRetry?.(fault);
         await this.sleep(this.retryMs);
         this.retryMs = Math.min(this.retryMs * 2, RETRY_MAX_MS);
@@ -156,7 +156,7 @@ export class RunningRelay implements Relay {
     const terms = { pool, lh, batch, assertHeld, onParked: (row: ParkedRow) => this.parked(row) };
     while (!this.stopping.signal.aborted) {
       assertHeld();
-      // Before the rows are read: what is committed after that wakes it.
+      // Subscribed before the rows are read, so that later commits wake the relay.
       await this.listen();
       const { read, relayed } = await relayPass(terms);
       this.counts.relayed += relayed;
@@ -170,32 +170,32 @@ export class RunningRelay implements Relay {
     this.options.onParked?.(row);
   }
 
-  /** Without a connection to spare, or behind a pooler that has no LISTEN, the poll is all there is. */
+  /** Without a spare connection, or behind a pooler without LISTEN, the relay only polls. */
   private async listen(): Promise<void> {
     const { max } = (this.pool as { readonly options?: { readonly max?: number } }).options ?? {};
-    if (this.ear !== null || max === 1) return;
-    const ear = await this.pool.connect();
-    if (ear.on === undefined) return ear.release();
-    ear.on('error', () => this.unlisten());
-    ear.on('notification', this.hear);
+    if (this.listening !== null || max === 1) return;
+    const connection = await this.pool.connect();
+    if (connection.on === undefined) return connection.release();
+    connection.on('error', () => this.unlisten());
+    connection.on('notification', this.onNotification);
     try {
-      await ear.query(`LISTEN ${OUTBOX_CHANNEL}`);
-      this.ear = ear;
+      await connection.query(`LISTEN ${OUTBOX_CHANNEL}`);
+      this.listening = connection;
     } catch (fault) {
-      ear.release(true);
+      connection.release(true);
       throw fault;
     }
   }
 
-  private readonly hear = (): void => {
+  private readonly onNotification = (): void => {
     this.isWoken = true;
     this.wake();
   };
 
-  /** The connection still listens, so it is not used again. */
+  /** The connection is still subscribed, so it is not returned to the pool. */
   private unlisten(): void {
-    this.ear?.release(true);
-    this.ear = null;
+    this.listening?.release(true);
+    this.listening = null;
   }
 
   private async sleep(ms: number): Promise<void> {
@@ -215,8 +215,11 @@ export class RunningRelay implements Relay {
   }
 }
 
-/** A mistake of the program, missing rights or a missing table stay; an outage and a lost lease pass. */
-function mayPass(fault: unknown): boolean {
+/**
+ * Whether a fault is transient, such as an outage or a lost lease; a programming error, missing rights or a missing
+ * table is not.
+ */
+function isTransientFault(fault: unknown): boolean {
   if (LeaseholdError.is(fault)) return fault.retryable || fault.code === 'LEASE_LOST';
   if (fault instanceof TypeError || fault instanceof RangeError || fault instanceof ReferenceError)
     return false;

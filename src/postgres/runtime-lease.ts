@@ -29,7 +29,7 @@ export interface RuntimeLeaseOptions {
   readonly ttlSeconds?: number;
 }
 
-/** The options, read. */
+/** The parsed options. */
 interface Terms {
   readonly name: string;
   readonly holder: string;

@@ -1,7 +1,7 @@
 /**
- * A map from numbers to objects that come and go quickly: calls in flight, leases that are held. A `Map` of the language
- * is slow there. V8 links each table that a `Map` has outgrown to the next one; once such a table is in the old
- * generation, every later one and all that was ever in it survives young collections, until the next full one.
+ * A map from numbers to short-lived objects: calls in flight, held leases. A built-in `Map` is slow for these. V8 links
+ * each table that a `Map` has outgrown to the next one; once such a table is in the old generation, every later table
+ * and everything that was ever in it survives young collections, until the next full one.
  *
  * Open addressing with linear probing, at most half full. A deletion moves later entries of its run back, so that no
  * marks of deleted entries are left. Keys are scattered: numbers that count up would make one long run.
@@ -55,7 +55,7 @@ export class ChurnMap<V extends object> {
     return true;
   }
 
-  /** All of them, lowest number first; a copy, so that the map may be changed meanwhile. */
+  /** A copy of all entries, lowest number first, so that the map can change during iteration. */
   entries(): [number, V][] {
     return this.#unordered().sort(([a], [b]) => a - b);
   }

@@ -24,6 +24,6 @@ export interface Timers {
   after(ms: number, call: () => void): Timer;
   /** Calls back after everything that is ready has run. */
   soon(call: () => void): void;
-  /** Keeps the process alive until cancelled: a caller waits for an answer that only time can bring. */
+  /** Keeps the process alive until cancelled, for a caller that waits for a timer. */
   hold(): Timer;
 }

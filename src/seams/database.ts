@@ -28,19 +28,19 @@ export interface SqlConnection {
 }
 
 export interface ConnectOptions {
-  /** What the database calls the connection in its list of connections, at most 63 bytes; leasehold. */
+  /** The connection's name in the database's list of connections, at most 63 bytes; default `leasehold`. */
   readonly name?: string;
   /**
-   * Statement timeout in the database; a lower limit of its own counts. Soon after that either side that still waits
-   * cuts the connection: the client for an answer, the database, where it can, for the rest of a message. Otherwise a
-   * half-sent statement would keep its locks for ever.
+   * Statement timeout in the database; a lower limit of its own counts. Soon after that, the side that still waits cuts
+   * the connection: the client waiting for an answer, or the database, where it can, waiting for the rest of a message.
+   * Otherwise a half-sent statement would keep its locks indefinitely.
    */
   readonly statementMsMax?: number;
 }
 
 export interface SqlConnections {
   connect(options?: ConnectOptions): Promise<SqlConnection>;
-  /** From this, another thread opens the same connections. */
+  /** The address from which another thread opens the same connections. */
   readonly address: string;
 }
 

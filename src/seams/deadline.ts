@@ -1,7 +1,7 @@
 /**
- * Until when a client may rely on a lease. It counts from before the request that acquired or last renewed the lease
- * was sent, so it never ends after the authority's expiry. It is over as soon as either clock says so: a wall clock
- * that is set back cannot extend it, nor can a monotonic clock that stopped while the machine slept.
+ * The moment until which a client may rely on a lease. It counts from before the request that acquired or last renewed
+ * the lease was sent, so it never ends after the authority's expiry. It is over as soon as either clock says so: a wall
+ * clock that is set back cannot extend it, nor can a monotonic clock that stopped while the machine slept.
  *
  * A margin is subtracted for clock drift and for the time between a check and its effect: a twentieth of the TTL, at
  * least 50 ms, but at most a quarter, so that short leases stay usable.

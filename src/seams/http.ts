@@ -33,7 +33,7 @@ export interface HttpReply {
 export interface HttpStream {
   readonly status: number;
   header(name: string): string | null;
-  /** Text as it arrives, split anywhere. To stop reading closes the connection. */
+  /** Text as it arrives, split anywhere. Breaking out of the iteration closes the connection. */
   readonly chunks: AsyncIterable<string>;
 }
 

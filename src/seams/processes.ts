@@ -48,7 +48,7 @@ export interface KeeperChannel {
 export interface KeeperOptions {
   /** Whether programs it starts share our input and output. */
   readonly sharesInput: boolean;
-  readonly heard: (message: unknown) => void;
+  readonly received: (message: unknown) => void;
   /** It has ended, on request or not, and all its messages were delivered. */
   readonly gone: () => void;
 }

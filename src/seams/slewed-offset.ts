@@ -31,7 +31,7 @@ export class SlewedOffset {
     this.#targetMs = targetMs;
   }
 
-  /** The target stays: what is too much is slewed back. */
+  /** Moves the offset ahead. The target stays, so the excess is slewed back. */
   advance(monotonicMs: number, byMs: number): void {
     this.#offsetMs = this.at(monotonicMs) + byMs;
     this.#fromMs = monotonicMs;

@@ -1,9 +1,9 @@
 /**
- * The seam between the client and a WebSocket. The implementation opens one and passes texts on; what they mean, and when one
- * is opened again, belongs to the client.
+ * The seam between the client and a WebSocket. The implementation opens a socket and passes messages on. Their meaning
+ * and reconnecting belong to the client.
  */
 
-/** Why there is no socket any more: the server or a proxy would not upgrade, nothing was reached, or it was closed. */
+/** Why the socket ended: the server or a proxy refused the upgrade, no server was reached, or it was closed. */
 export interface SocketEnd {
   readonly why: 'refused' | 'unreachable' | 'closed';
   /** A sentence that names the server. */
@@ -15,7 +15,7 @@ export interface SocketEnd {
 export interface SocketEvents {
   opened(): void;
   message(text: string): void;
-  /** Once, and last. */
+  /** Called once, as the last event. */
   ended(end: SocketEnd): void;
 }
 
@@ -30,14 +30,14 @@ export interface LiveSocket {
 export interface SocketRequest {
   /** Scheme ws or wss, host, port and path. */
   readonly url: string;
-  /** As callers know it, for messages. */
+  /** The server's name in error messages. */
   readonly server: string;
   readonly protocol: string;
   readonly token: string | null;
 }
 
 export interface Sockets {
-  /** Whether `open` shows the token; where it cannot, as in browsers, it is the first message. */
+  /** Whether `open` sends the token in a header. In browsers it cannot, so the token is the first message. */
   readonly showsToken: boolean;
   open(request: SocketRequest, events: SocketEvents): LiveSocket;
 }

@@ -1,8 +1,8 @@
 /** The few small files that commands read or write: tokens and requested output. A seam. */
 export interface ReplaceableFile {
-  /** The text of the file that has taken its place since the last look; null while it is the same file. */
+  /** The text of the file that has replaced it since the last check; null while it is the same file. */
   replacement(): Promise<string | null>;
-  /** The text of the file as it is now: that of the last look, with what was written into it since. */
+  /** The current text of the file as of the last check, including later writes to it. */
   text(): Promise<string>;
   close(): Promise<void>;
 }
@@ -16,7 +16,7 @@ export interface TextFiles {
    * default.
    */
   makeTemporary(prefix: string, within?: string): Promise<string>;
-  /** A file that is there, and that another process will replace by renaming one to its name. */
+  /** Opens an existing file that another process will replace by a rename. */
   openReplaceable(path: string): Promise<ReplaceableFile>;
   /** Recursive. Succeeds when it does not exist. */
   remove(path: string): Promise<void>;

@@ -5,7 +5,7 @@ import { LIMITS } from '../protocol/limits.ts';
 
 const strict = { additionalProperties: false };
 
-/** Short enough to follow `lease:tuner:` in a name. */
+/** Short enough for a name that begins with `lease:tuner:`. */
 const Slot = Type.String({ format: 'name', maxLength: 128 });
 
 const Slots = Type.Array(Slot, { minItems: 1, maxItems: LIMITS.slotsMax, uniqueItems: true });
@@ -21,7 +21,7 @@ const Profile = Type.Object(
 const Config = Type.Object(
   {
     slots: Type.Optional(Slots),
-    /** What older files call the slots. */
+    /** The name of `slots` in older files. */
     tuners: Type.Optional(Slots),
     /** Names are checked by the reader of the file: here a bad one would only be reported as an unknown field. */
     profiles: Type.Record(Type.String({ pattern: '^[^]*$' }), Profile, { additionalProperties: false }),
@@ -30,9 +30,9 @@ const Config = Type.Object(
   strict,
 );
 
-/** As it stands in a file. */
+/** The configuration as read from a file. */
 export type ConfigFile = Static<typeof Config>;
-/** As it is used: the slots have one name. */
+/** The configuration with `tuners` merged into `slots`. */
 export type OrchestratorConfig = Omit<ConfigFile, 'slots' | 'tuners'> & { slots: string[] };
 export type PipelineProfile = Static<typeof Profile>;
 

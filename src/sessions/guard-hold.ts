@@ -1,7 +1,7 @@
 /**
- * The guard while it is held: renewed every heartbeat. It is lost for ever when a renewal fails, is refused, or is
- * not answered when the next is due, and also at its deadline, which counts from before the last successful renewal
- * was sent, by either clock. Seed 000 calls this fail-closed: a process that loses the guard ends.
+ * The guard while it is held: renewed every heartbeat. It is lost permanently when a renewal fails, is refused, or is
+ * not answered when the next is due, and also at its deadline, which counts by either clock from before the last
+ * successful renewal was sent. Seed 000 calls this fail-closed: a process that loses the guard ends.
  */
 
 import { ORCHESTRATOR_GUARD as GUARD } from '../core/reserved-names.ts';

@@ -106,13 +106,13 @@ describe('a pipeline', () => {
 
   it('is ready once it runs, unless it has a word for it', () => {
     start();
-    keeper.heard(STARTED);
+    keeper.received(STARTED);
     expect(happened).toEqual([['running', 7], 'ready']);
     happened = [];
     start({ ready: 'go' });
-    keeper.heard({ is: 'started', id: 'pipeline', pid: 8 });
+    keeper.received({ is: 'started', id: 'pipeline', pid: 8 });
     expect(happened).toEqual([['running', 8]]);
-    keeper.heard({ is: 'ready', id: 'pipeline' });
+    keeper.received({ is: 'ready', id: 'pipeline' });
     expect(happened.at(-1)).toBe('ready');
   });
 
@@ -128,15 +128,15 @@ describe('a pipeline', () => {
 
   it('tells whether it was its keeper that ended it', () => {
     start();
-    keeper.heard(STARTED);
-    keeper.heard({ is: 'ended', id: 'pipeline', end: { code: null, signal: 'SIGTERM' }, isStopped: true });
+    keeper.received(STARTED);
+    keeper.received({ is: 'ended', id: 'pipeline', end: { code: null, signal: 'SIGTERM' }, isStopped: true });
     expect(happened[2]).toEqual({ is: 'ended', code: null, signal: 'SIGTERM', isKept: true });
   });
 
   it('has ended once, and its keeper is let go', () => {
     start();
-    keeper.heard(STARTED);
-    keeper.heard({ is: 'ended', id: 'pipeline', end: { code: 1, signal: null }, isStopped: false });
+    keeper.received(STARTED);
+    keeper.received({ is: 'ended', id: 'pipeline', end: { code: 1, signal: null }, isStopped: false });
     keeper.gone();
     expect(happened.slice(2)).toEqual([{ is: 'ended', code: 1, signal: null, isKept: false }, 'closed']);
     expect(signals).toEqual([]);
@@ -144,7 +144,7 @@ describe('a pipeline', () => {
 
   it('whose keeper dies is killed, and has ended when nothing of it is left', async () => {
     start();
-    keeper.heard(STARTED);
+    keeper.received(STARTED);
     processTable.start({ pid: 7, startTime: '700', survives: 2 });
     processTable.start({ pid: 8, env: PLAN.env });
     processTable.start({ pid: 9 });
@@ -171,7 +171,7 @@ describe('a pipeline', () => {
   it('whose keeper dies is killed for a while where the system shows no processes', async () => {
     processTable.isBlind = true;
     start();
-    keeper.heard(STARTED);
+    keeper.received(STARTED);
     lives = 2;
     keeper.gone();
     await world.advance(40);
@@ -181,7 +181,7 @@ describe('a pipeline', () => {
 
   it('whose keeper does not answer a stop within the grace is killed together with the keeper', async () => {
     const pipeline = start();
-    keeper.heard(STARTED);
+    keeper.received(STARTED);
     processTable.start({ pid: 7, startTime: '700' });
     pipeline.stop(300);
     await world.advance(299);
@@ -196,7 +196,7 @@ describe('a pipeline', () => {
 
   it('whose time is up before the grace is not given all of it', async () => {
     const pipeline = start();
-    keeper.heard(STARTED);
+    keeper.received(STARTED);
     const { monotonicMs, wallMs } = world;
     pipeline.limit({ ...PLAN.limits, killBy: { monotonicMs: monotonicMs + 200, wallMs: wallMs + 100 } });
     pipeline.stop(300);
@@ -206,10 +206,10 @@ describe('a pipeline', () => {
 
   it('whose keeper answers is killed all the same when the grace is over, and the keeper some time later', async () => {
     const pipeline = start();
-    keeper.heard(STARTED);
+    keeper.received(STARTED);
     processTable.start({ pid: 7, startTime: '700' });
     pipeline.stop(300);
-    keeper.heard({ is: 'stopping', id: 'pipeline' });
+    keeper.received({ is: 'stopping', id: 'pipeline' });
     await world.advance(299);
     expect(processTable.killed).toEqual([]);
     await world.advance(3_000);
@@ -221,9 +221,9 @@ describe('a pipeline', () => {
 
   it('whose keeper answers only the first of two stops is killed when the second is overdue', async () => {
     const pipeline = start();
-    keeper.heard(STARTED);
+    keeper.received(STARTED);
     pipeline.stop(5_000);
-    keeper.heard({ is: 'stopping', id: 'pipeline' });
+    keeper.received({ is: 'stopping', id: 'pipeline' });
     pipeline.stop(300);
     await world.advance(300);
     expect(happened).toContain('keeper killed');
@@ -231,19 +231,19 @@ describe('a pipeline', () => {
 
   it('that has ended in time leaves its keeper alone', async () => {
     const pipeline = start();
-    keeper.heard(STARTED);
+    keeper.received(STARTED);
     pipeline.stop(300);
-    keeper.heard({ is: 'ended', id: 'pipeline', end: { code: 0, signal: null }, isStopped: true });
+    keeper.received({ is: 'ended', id: 'pipeline', end: { code: 0, signal: null }, isStopped: true });
     await world.advance(10_000);
     expect(happened).not.toContain('keeper killed');
   });
 
   it('has ended once, even if its keeper said so with its last breath', async () => {
     start();
-    keeper.heard(STARTED);
+    keeper.received(STARTED);
     processTable.start({ pid: 7, startTime: '700', survives: 2 });
     keeper.gone();
-    keeper.heard({ is: 'ended', id: 'pipeline', end: { code: 1, signal: null }, isStopped: false });
+    keeper.received({ is: 'ended', id: 'pipeline', end: { code: 1, signal: null }, isStopped: false });
     await world.advance(2_000);
     expect(happened.slice(3)).toEqual([{ is: 'ended', code: 1, signal: null, isKept: false }, 'closed']);
   });
@@ -265,7 +265,7 @@ describe('the logs of old sessions', () => {
 
   it('go as well when the session ran here and has ended', async () => {
     start();
-    keeper.heard({ is: 'ended', id: 'pipeline', end: { code: 0, signal: null }, isStopped: false });
+    keeper.received({ is: 'ended', id: 'pipeline', end: { code: 0, signal: null }, isStopped: false });
     names = Array.from({ length: 250 }, (_, index) => log(index + 1));
     start({ sessionId: 's00000000250' });
     await world.settle();

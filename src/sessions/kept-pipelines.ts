@@ -70,7 +70,7 @@ export class KeptPipelines implements Pipelines {
     const pipeline = new KeptPipeline(this.world, plan, { ...events, ended });
     const output = { file, bytesMax: LOG_BYTES_MAX, ready };
     const env = { ...this.env, ...plan.env };
-    pipeline.tell({ do: 'start', id: KEPT, command, env, limits, scratch: null, output });
+    pipeline.send({ do: 'start', id: KEPT, command, env, limits, scratch: null, output });
     void this.prune(events);
     return pipeline;
   }
@@ -113,23 +113,23 @@ class KeptPipeline implements Pipeline {
     this.events = events;
     this.keeper = world.processes.startKeeper({
       sharesInput: false,
-      heard: (message) => this.hear(message as FromKeeper),
+      received: (message) => this.receive(message as FromKeeper),
       gone: () => this.orphaned(),
     });
   }
 
-  tell(message: ToKeeper): void {
+  send(message: ToKeeper): void {
     this.keeper.send(message);
   }
 
   limit(limits: PipelinePlan['limits']): void {
     this.killBy = limits.killBy;
-    this.tell({ do: 'limit', id: KEPT, limits });
+    this.send({ do: 'limit', id: KEPT, limits });
   }
 
   stop(graceMs: number): void {
     const { timers } = this.world;
-    this.tell({ do: 'stop', id: KEPT, graceMs });
+    this.send({ do: 'stop', id: KEPT, graceMs });
     this.unanswered += 1;
     // An answer may be unread if this event loop was blocked, so it gets one turn.
     timers.after(Math.min(graceMs, this.leftMs()), () => timers.soon(() => this.overdue()));
@@ -142,7 +142,7 @@ class KeptPipeline implements Pipeline {
     return Math.max(0, Math.min(monotonicMs - clock.monotonicMs(), wallMs - clock.wallMs()));
   }
 
-  private hear(message: FromKeeper): void {
+  private receive(message: FromKeeper): void {
     switch (message.is) {
       case 'started':
         this.pid = message.pid;

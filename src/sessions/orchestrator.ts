@@ -313,7 +313,7 @@ export class Orchestrator implements SessionHost {
    */
   clearSlot(newest: SessionRun): Promise<boolean> {
     const others = [...this.runs.values()].filter((run) => run !== newest && run.slot === newest.slot);
-    for (const other of others) (other.leaseSeq < newest.leaseSeq ? other : newest).hear('FAILED');
+    for (const other of others) (other.leaseSeq < newest.leaseSeq ? other : newest).observe('FAILED');
     return this.whenNone((run) => run.hasProcess && others.includes(run));
   }
 
@@ -359,14 +359,14 @@ export class Orchestrator implements SessionHost {
     for (const { session_id, state, remaining_ms } of reply.renewed) {
       const run = this.runs.get(session_id);
       run?.renewed(sent, remaining_ms);
-      run?.hear(state);
+      run?.observe(state);
     }
-    for (const { session_id, state } of reply.lost) this.runs.get(session_id)?.hear(state ?? 'FAILED');
+    for (const { session_id, state } of reply.lost) this.runs.get(session_id)?.observe(state ?? 'FAILED');
   }
 
   private async follow(fromSeq: number): Promise<void> {
     await followSessions(this.world, fromSeq, this.closing.signal, {
-      changed: (sessionId, state) => this.runs.get(sessionId)?.hear(state),
+      changed: (sessionId, state) => this.runs.get(sessionId)?.observe(state),
       broken: (name) => {
         if (name === GUARD) this.guard?.refuted('another client ended it');
       },

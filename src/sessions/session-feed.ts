@@ -31,7 +31,7 @@ export async function followSessions(
       const types = ['SessionChanged', 'NameBroken'] as const;
       for await (const entry of client.follow({ types, signal, ...(from === undefined ? {} : { from }) })) {
         from = entry.seq + 1;
-        tell(entry, events);
+        dispatch(entry, events);
       }
     } catch (fault) {
       if (signal.aborted) return;
@@ -43,7 +43,7 @@ export async function followSessions(
   }
 }
 
-function tell(entry: EntryOf<'SessionChanged' | 'NameBroken'>, { changed, broken }: FeedEvents): void {
+function dispatch(entry: EntryOf<'SessionChanged' | 'NameBroken'>, { changed, broken }: FeedEvents): void {
   if (entry.type === 'SessionChanged') changed(entry.sessionId, entry.state);
   else broken(entry.name);
 }

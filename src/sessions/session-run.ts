@@ -41,9 +41,9 @@ export interface SessionHost {
   ask<T extends { readonly ok: true }>(
     call: (guard: Requests['session.change']['guard']) => Promise<Reply<T>>,
   ): Promise<Reply<T> | null>;
-  /** Slots without a process of ours, once the processes of ended sessions are gone. */
+  /** Slots on which this orchestrator runs no process, after the processes of ended sessions are gone. */
   freeSlots(): Promise<readonly string[]>;
-  /** Ends what still runs on the slot of this run and waits for it; false when it did not end. */
+  /** Ends the other runs on this run's slot and waits for them; false when one did not end. */
   clearSlot(run: SessionRun): Promise<boolean>;
   /** A run has changed. */
   changed(): void;
@@ -63,9 +63,9 @@ interface Claim {
 
 /** The delay before a failed call is retried. */
 const AGAIN_MS = 250;
-/** How often a start checks whether the session in its way has ended. */
+/** How often a start checks whether the session that blocks it has ended. */
 const PATIENT_LOOK_MS = 100;
-/** Added to the grace of the session in the way. */
+/** Added to the grace of the blocking session. */
 const PATIENCE_MS = 3_000;
 const DETAIL_MAX = 500;
 
@@ -85,7 +85,7 @@ export class SessionRun {
   private span: Span | null = null;
   private pipeline: Pipeline | null = null;
   /** Events are reported one after the other: ready before the end. */
-  private told: Promise<unknown> = Promise.resolve();
+  private reported: Promise<unknown> = Promise.resolve();
 
   constructor(host: SessionHost, task: StartTask) {
     this.host = host;
@@ -93,7 +93,7 @@ export class SessionRun {
     this.id = task.task_id;
   }
 
-  /** Whether its leases are to be renewed. */
+  /** Whether its leases must be renewed. */
   get isClaimed(): boolean {
     return this.span !== null && this.wanted !== 'GONE';
   }
@@ -123,7 +123,7 @@ export class SessionRun {
         session_id: this.id,
         profile: intent.profileID,
       });
-      await this.tell('start_failed', `There is no profile ${intent.profileID}.`);
+      await this.report('start_failed', `There is no profile ${intent.profileID}.`);
       return;
     }
     const claim = await this.claim();
@@ -132,14 +132,14 @@ export class SessionRun {
     if (claim === null) return;
     const isClear = await this.host.clearSlot(this);
     if (this.host.isEnding) await this.end('shutdown');
-    if (this.wanted !== 'RUN') return this.tellEnd(null);
-    await this.tellEnd(isClear ? await this.runPipeline(intent, profile, claim) : notClear(claim));
+    if (this.wanted !== 'RUN') return this.reportEnd(null);
+    await this.reportEnd(isClear ? await this.runPipeline(intent, profile, claim) : notClear(claim));
   }
 
   /** The authority reported its state. */
-  hear(state: SessionState): void {
-    if (ENDED.has(state)) this.leave('GONE');
-    else if (state === 'STOPPING') this.leave('STOP');
+  observe(state: SessionState): void {
+    if (ENDED.has(state)) this.want('GONE');
+    else if (state === 'STOPPING') this.want('STOP');
   }
 
   renewed(sent: Moment, lastsMs: number): void {
@@ -155,15 +155,15 @@ export class SessionRun {
   /** Ends it with a reason. The pipeline is stopped whatever the authority answers. */
   async end(event: 'shutdown' | 'idle'): Promise<void> {
     if (!this.isRunning) return;
-    const told = this.tell(event, null);
+    const reported = this.report(event, null);
     if (event === 'idle') {
       // A client may have returned. Then nothing changes.
-      const state = await told;
-      if (state !== null) this.hear(state);
+      const state = await reported;
+      if (state !== null) this.observe(state);
       return;
     }
-    this.leave('STOP');
-    await told;
+    this.want('STOP');
+    await reported;
   }
 
   /** Nothing may be written any more; only the process is stopped. */
@@ -172,7 +172,7 @@ export class SessionRun {
     this.pipeline?.stop(graceMs);
   }
 
-  private leave(wanted: 'STOP' | 'GONE'): void {
+  private want(wanted: 'STOP' | 'GONE'): void {
     if (this.wanted === 'GONE' || this.wanted === wanted) return;
     this.wanted = wanted;
     this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.host.timing.graceMs);
@@ -216,7 +216,7 @@ export class SessionRun {
   private claimed(reply: Body<'session.start'>, sent: Moment): Claim | null {
     const { world, timing } = this.host;
     const { state, reason, reason_detail, slot, lease_seq, remaining_ms } = reply;
-    this.hear(state);
+    this.observe(state);
     if (slot === undefined || lease_seq === undefined || ENDED.has(state)) {
       world.say('info', 'a session was not started', { session_id: this.id, state, reason, reason_detail });
       return null;
@@ -271,13 +271,13 @@ export class SessionRun {
   private async becomeReady(): Promise<void> {
     if (this.wanted !== 'RUN') return;
     // Once it is ending, ready is irrelevant, and the end must not wait for an answer to it.
-    const state = await this.tell('ready', null, () => this.wanted === 'RUN' && this.pipeline !== null);
-    if (state !== null) this.hear(state);
+    const state = await this.report('ready', null, () => this.wanted === 'RUN' && this.pipeline !== null);
+    if (state !== null) this.observe(state);
     if (state === 'READY') this.host.world.say('info', 'a session is ready', { session_id: this.id });
   }
 
   /** No process of the pipeline is left, or it was never started. */
-  private async tellEnd(end: PipelineEnd | null): Promise<void> {
+  private async reportEnd(end: PipelineEnd | null): Promise<void> {
     // The leases are no longer needed. If the authority cannot be reached, they expire and end the session.
     const { span } = this;
     this.span = null;
@@ -290,18 +290,18 @@ export class SessionRun {
       // If only the guard was short, they would keep the slot of a session that is gone.
       if (span !== null && isPast(span.terminateBy, momentOf(this.host.world.clock))) return;
     }
-    const state = await this.tell(eventOf(wanted, end), end === null ? null : endText(end));
+    const state = await this.report(eventOf(wanted, end), end === null ? null : endText(end));
     this.host.world.say('info', 'a session has ended', { ...about, state });
   }
 
   /** Reports an event after those in progress. Returns the state of the session; null when unknown. */
-  private tell(
+  private report(
     event: SessionEvent,
     detail: string | null,
     isOfUse: () => boolean = () => true,
   ): Promise<SessionState | null> {
     const { client } = this.host.world;
-    const said = this.told.then(async () => {
+    const said = this.reported.then(async () => {
       const reply = await this.again(
         (guard, signal) =>
           client.call(
@@ -319,7 +319,7 @@ export class SessionRun {
       if (reply !== null && !reply.ok) this.refused(event, reply);
       return reply?.state ?? null;
     });
-    this.told = said;
+    this.reported = said;
     return said;
   }
 

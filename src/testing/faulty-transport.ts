@@ -24,7 +24,7 @@ export class FaultyTransport implements Transport {
   private readonly newToken: () => string;
   private readonly lostReplies: Plan<LeaseholdError>[] = [];
   private readonly failures: Plan<LeaseholdError | Problem>[] = [];
-  /** Holders of a name and leases on tasks whose renewals and last words are dropped. */
+  /** Holders of names and leases on tasks whose renewals, releases and verdicts are dropped. */
   private readonly unheard = new Set<string>();
 
   constructor(inner: Transport, newToken: () => string) {
@@ -47,7 +47,10 @@ export class FaultyTransport implements Transport {
     this.failures.push({ operation, failure });
   }
 
-  /** In process, and as under `open`; of a loss a holder hears with its next renewal, so that a test sees it unaware. */
+  /**
+   * As under `open`, but without notices of losses: a holder learns of a loss with its next renewal, so that a test can
+   * observe it unaware.
+   */
   listen(listener: NoticeListener): () => void {
     return this.inner.listen!((notice) => notice[0] !== 'lost' && listener(notice));
   }
@@ -56,7 +59,7 @@ export class FaultyTransport implements Transport {
     this.inner.holds!(name, leaseSeq);
   }
 
-  /** Drops what this holder of a name, or of this lease on a task, says about it, until the returned function is called. */
+  /** Drops the renewals, releases and verdicts of this holder of a name or task lease, until the returned function is called. */
   cutOff(subject: string, holder?: string): () => void {
     const unheard = holder === undefined ? subject : ofHolder(subject, holder);
     this.unheard.add(unheard);
@@ -79,7 +82,7 @@ export class FaultyTransport implements Transport {
     return this.again(operation, arriving, options, lost);
   }
 
-  /** Executed, reply lost, retried: as the HTTP transport does it, from the same tables. */
+  /** Executes the call, loses its reply and retries it by the rules of the HTTP transport. */
   private async again<Op extends Operation>(
     operation: Op,
     request: Requests[Op],
@@ -118,11 +121,11 @@ export class FaultyTransport implements Transport {
   }
 }
 
-/** What holders say about their leases. */
+/** The operations of holders that `cutOff` drops. */
 const OF_NAMES: readonly Operation[] = ['lease.renew', 'lease.release'];
 const OF_TASKS: readonly Operation[] = ['task.extend', 'task.complete', 'task.fail', 'task.release'];
 
-/** The next holder of the name has another key, or takes over by itself. */
+/** The key of one holder of a name; another holder has another key. */
 function ofHolder(name: string, holder: string): string {
   return JSON.stringify([name, holder]);
 }

@@ -1,4 +1,4 @@
-/** Takes a lease from its holder, in each of the ways in which that happens. */
+/** Takes a lease from its holder, in any of the ways a lease can be lost. */
 import { LeaseholdError, type Loss } from '../protocol/leasehold-error.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Reply } from '../protocol/problem.ts';

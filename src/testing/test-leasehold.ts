@@ -31,7 +31,7 @@ export interface FailOptions {
 
 const FAIL_OPTIONS = ['code', 'message', 'retryable'];
 
-/** A fault planned for an operation that does not exist would make a test pass that tests nothing. */
+/** Refuses unknown operations: a fault planned for one would never happen, and the test would pass without testing anything. */
 function assertKnown(operation: Operation | undefined): void {
   if (operation === undefined || Object.hasOwn(OPERATIONS, operation)) return;
   throw new TypeError(`There is no operation ${JSON.stringify(operation)}; an example is task.create.`);
@@ -88,9 +88,9 @@ export class TestLeasehold implements AsyncDisposable {
   }
 
   /**
-   * Takes the lease on a name or a task from its holder. A name is `broken` by default; its holder learns it with its
-   * next renewal, so advance time. A task's lease is `expired` by default, which advances time by itself; what its holder says
-   * meanwhile does not arrive.
+   * Takes the lease on a name or a task from its holder. A name is `broken` by default; its holder learns of it with
+   * its next renewal, so advance time. A task's lease is `expired` by default, which advances time by itself; meanwhile
+   * calls of its holder do not arrive.
    */
   loseLease(nameOrTaskId: string, loss?: TestLoss): Promise<void> {
     return loseLease(this.#transport, this.#world, nameOrTaskId, loss);
@@ -118,12 +118,12 @@ export class TestLeasehold implements AsyncDisposable {
     this.#transport.failNext(operation ?? null, failure);
   }
 
-  /** What SIGTERM, or SIGINT, does to a program: its workers drain. */
+  /** Simulates SIGTERM or SIGINT: workers drain. */
   terminate(signal: DrainSignal = 'SIGTERM'): void {
     this.#world.terminate(signal);
   }
 
-  /** What would have been written to stderr: the faults of workers without an `onFault`. */
+  /** The faults of workers without an `onFault`, which would otherwise be written to stderr. */
   get faults(): readonly unknown[] {
     return this.#world.faults;
   }

@@ -1,6 +1,6 @@
 /**
- * A streaming HTTP download for the command line. To stop reading closes the connection. Errors are thrown as undici
- * throws them; a response of any status is returned.
+ * A streaming HTTP download for the command line. Breaking out of the iteration closes the connection. Errors are
+ * thrown as undici throws them; a response of any status is returned.
  */
 import { request } from 'undici';
 

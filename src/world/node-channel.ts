@@ -14,7 +14,7 @@ export interface Channel {
   close(): void;
 }
 
-export function openChannel(stream: Duplex, heard: (message: unknown) => void, ended: () => void): Channel {
+export function openChannel(stream: Duplex, received: (message: unknown) => void, ended: () => void): Channel {
   let text = '';
   let isOpen = true;
   const end = (): void => {
@@ -27,7 +27,7 @@ export function openChannel(stream: Duplex, heard: (message: unknown) => void, e
   stream.on('data', (piece: string) => {
     const lines = (text + piece).split('\n');
     text = lines.pop() ?? '';
-    for (const line of lines) heard(JSON.parse(line));
+    for (const line of lines) received(JSON.parse(line));
   });
   // A killed peer may leave a broken pipe or a reset. Both mean that it is gone.
   stream.once('error', end);
@@ -42,6 +42,6 @@ export function openChannel(stream: Duplex, heard: (message: unknown) => void, e
 }
 
 /** The channel to the parent process. */
-export function openParentChannel(heard: (message: unknown) => void, ended: () => void): Channel {
-  return openChannel(new Socket({ fd: DESCRIPTOR }), heard, ended);
+export function openParentChannel(received: (message: unknown) => void, ended: () => void): Channel {
+  return openChannel(new Socket({ fd: DESCRIPTOR }), received, ended);
 }

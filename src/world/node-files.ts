@@ -31,7 +31,7 @@ const LOCK_NOW = 4;
 const EXCLUSIVE = { flag: '-x', operation: 2 } as const;
 const SHARED = { flag: '-s', operation: 1 } as const;
 type LockKind = typeof EXCLUSIVE | typeof SHARED;
-/** Much longer than a check of the lock takes. */
+/** Much longer than another process's check of the lock takes. */
 const LOOK_MS = 100;
 
 /** No way to lock a file is available, so the state of locks is unknown too. */

@@ -65,7 +65,7 @@ export const nodeProcesses: Processes = {
     return why;
   },
 
-  startKeeper({ sharesInput, heard, gone }) {
+  startKeeper({ sharesInput, received, gone }) {
     const own = sharesInput ? 'inherit' : 'ignore';
     const child = spawn(process.execPath, [KEEPER], { detached: true, stdio: [own, own, 'inherit', 'pipe'] });
     let isGone = false;
@@ -83,7 +83,7 @@ export const nodeProcesses: Processes = {
       const timer = setTimeout(() => stream.destroy(), LAST_OUTPUT_MS);
       child.once('close', () => clearTimeout(timer));
     });
-    const channel = openChannel(stream as Duplex, heard, () => undefined);
+    const channel = openChannel(stream as Duplex, received, () => undefined);
     return {
       send: channel.send,
       close() {

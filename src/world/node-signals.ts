@@ -8,14 +8,14 @@ import type { DrainSignal } from '../client/world.ts';
 const calls: Readonly<Record<DrainSignal, Set<() => void>>> = { SIGTERM: new Set(), SIGINT: new Set() };
 
 const listeners: Readonly<Record<DrainSignal, () => void>> = {
-  SIGTERM: () => tell('SIGTERM'),
+  SIGTERM: () => notify('SIGTERM'),
   SIGINT: () => {
     process.off('SIGINT', listeners.SIGINT);
-    tell('SIGINT');
+    notify('SIGINT');
   },
 };
 
-function tell(signal: DrainSignal): void {
+function notify(signal: DrainSignal): void {
   for (const call of [...calls[signal]]) call();
 }
 

@@ -21,7 +21,7 @@ export const nodeTextFiles: TextFiles = {
   makeTemporary: (prefix, within = tmpdir()) => fs.mkdtemp(join(within, prefix)),
 
   async openReplaceable(path) {
-    // Kept open: as long as it is, no other file can have its number.
+    // Kept open, so that no other file can get its inode number.
     let current = await fs.open(path, 'r');
     let { ino } = await current.stat();
     return {
@@ -46,7 +46,7 @@ export const nodeTextFiles: TextFiles = {
   remove: (path) => fs.rm(path, { recursive: true, force: true }),
 };
 
-/** From the beginning, wherever an earlier read has ended. */
+/** Reads from the beginning, regardless of earlier reads. */
 async function textOf(file: fs.FileHandle): Promise<string> {
   const { size } = await file.stat();
   const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(size), position: 0 });

@@ -1,7 +1,7 @@
 /**
- * Spans by the program's own OpenTelemetry: the package `@opentelemetry/api`, if it is installed, and whatever SDK the
- * program registered with it. It is looked for once. Names and attributes follow the semantic conventions for messaging. The
- * context travels as W3C Trace Context whatever propagator is registered, because that is what the wire has.
+ * Creates spans with the program's own OpenTelemetry: the package `@opentelemetry/api`, if installed, and the SDK that
+ * the program registered with it. The package is looked up once. Names and attributes follow the semantic conventions
+ * for messaging. The context is sent as W3C Trace Context, which the wire defines, whatever propagator is registered.
  */
 import { createRequire } from 'node:module';
 import type { HandledTask, LeaseSpan, Traces } from '../client/traces.ts';
@@ -15,12 +15,14 @@ interface TraceContext {
   readonly tracestate?: string;
 }
 
-/** The server takes no longer one; a trace goes on without it. */
+/** The server accepts no longer one; the trace continues without it. */
 const TRACESTATE_MAX = 512;
 
 let found: ApiTraces | null | undefined;
 
-/** Undefined without OpenTelemetry, and while no SDK is registered: its spans would record nothing and still cost. */
+/**
+ * Undefined without OpenTelemetry, and while no SDK is registered: spans would then record nothing and still cost time.
+ */
 export function openTelemetry(): Traces | undefined {
   if (found === undefined) {
     const api = load();
@@ -41,7 +43,7 @@ function load(): Api | null {
 
 class ApiTraces implements Traces {
   readonly #api: Api;
-  /** What provides tracers until an SDK does. */
+  /** The tracer provider in use until an SDK is registered. */
   readonly #none: unknown;
 
   constructor(api: Api) {
@@ -49,7 +51,7 @@ class ApiTraces implements Traces {
     this.#none = new api.ProxyTracerProvider().getDelegate();
   }
 
-  /** Asked for each time: a program may register its SDK after it has connected. */
+  /** Checked each time: a program may register its SDK after it has connected. */
   get isRecorded(): boolean {
     const provider = this.#api.trace.getTracerProvider() as { getDelegate?: () => unknown };
     return provider.getDelegate?.() !== this.#none;
@@ -96,7 +98,7 @@ class ApiTraces implements Traces {
       attributes,
       links: sender === null ? [] : [{ context: sender }],
     };
-    // A retry may come days later. As a child it would stretch the trace of the sender until then.
+    // A retry may run days later, and as a child it would stretch the sender's trace until then.
     const isChild = sender !== null && attempt === 1;
     const parent = isChild ? trace.setSpanContext(ROOT_CONTEXT, sender) : ROOT_CONTEXT;
     const span = this.#tracer.startSpan(`process ${queue}`, options, parent);
@@ -142,7 +144,7 @@ class ApiTraces implements Traces {
     span.setStatus({ code: this.#api.SpanStatusCode.ERROR, message: String(message ?? fault) });
   }
 
-  /** Undefined where a span has no ids. */
+  /** Undefined when a span has no ids. */
   #contextOf(span: Span): TraceContext | undefined {
     const context = span.spanContext();
     if (!this.#api.isSpanContextValid(context)) return undefined;

@@ -14,7 +14,7 @@ export interface ThreadData {
   readonly module: string;
   readonly input: unknown;
   readonly isUrgent: boolean;
-  /** It answers questions, which come as messages. */
+  /** The thread answers questions, which arrive as messages. */
   readonly isServing: boolean;
 }
 

@@ -49,7 +49,7 @@ async function* chunksOf(request: HttpRequest, { body }: Response): AsyncIterabl
       yield value;
     }
   } finally {
-    // To stop reading closes the connection. A stream that has failed has nothing to cancel.
+    // Cancelling closes the connection. A stream that has failed has nothing to cancel.
     reader.cancel().catch(() => undefined);
   }
 }
@@ -67,7 +67,7 @@ function faultOf(origin: string, cause: unknown): HttpFault {
   return Object.assign(fault, { name: 'HttpFault', effect: wasRefused(cause) ? 'none' : 'unknown' } as const);
 }
 
-/** Where `fetch` tells, as on Node: a refused connection carried nothing. */
+/** Whether the connection was refused, so that nothing was sent; where `fetch` reports that, as on Node. */
 function wasRefused(cause: unknown): boolean {
   const inner = cause instanceof Error ? (cause.cause as { code?: string } | undefined) : undefined;
   return inner?.code === 'ECONNREFUSED';

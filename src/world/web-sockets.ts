@@ -1,13 +1,13 @@
 /**
- * WebSockets for clients in browsers. A page cannot send a header with one, so the token is the first message; and it is not
- * told why one could not be opened.
+ * WebSockets for clients in browsers. A page cannot send headers with a WebSocket, so the token is the first message.
+ * The browser does not report why one could not be opened.
  */
 import type { Sockets } from '../seams/sockets.ts';
 
 const HANDSHAKE_MS = 5_000;
 const BROKEN = 1006;
 
-/** Null where there are none, as in some workers. */
+/** Null where WebSockets are missing, as in some workers. */
 export const webSockets: Sockets | null =
   typeof WebSocket === 'undefined'
     ? null

@@ -1,4 +1,4 @@
-/** WebSockets for clients on Node. `ws` is loaded with the first of them: programs that open a data directory need none. */
+/** WebSockets for clients on Node. `ws` is loaded with the first one, because programs that open a data directory need none. */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
@@ -26,7 +26,7 @@ export function wsSockets({ ca }: { readonly ca?: string } = {}): Sockets {
               perMessageDeflate: false,
               handshakeTimeout: HANDSHAKE_MS,
               followRedirects: false,
-              // Answers are as long as what was asked for.
+              // No limit: an answer is as long as the request makes it.
               maxPayload: 0,
               ...(ca === undefined ? {} : { ca }),
             }),

@@ -48,7 +48,7 @@ it('the last words of a keeper are heard before its end', async () => {
   const gone = new Promise<void>((resolve) => {
     const keeper = nodeProcesses.startKeeper({
       sharesInput: false,
-      heard: (message) => heard.push(message as { is: string; pid?: number }),
+      received: (message) => heard.push(message as { is: string; pid?: number }),
       gone: () => {
         heard.push({ is: 'gone' });
         resolve();

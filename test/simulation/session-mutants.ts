@@ -160,7 +160,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
       {
         file: 'src/sessions/session-run.ts',
         from: "this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.host.timing.graceMs);",
-        to: "this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.host.timing.graceMs);\n    if (wanted === 'STOP') void this.tell('stopped', null);",
+        to: "this.pipeline?.stop(wanted === 'GONE' ? LOST_GRACE_MS : this.host.timing.graceMs);\n    if (wanted === 'STOP') void this.report('stopped', null);",
       },
     ],
   },

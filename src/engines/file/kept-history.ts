@@ -22,7 +22,7 @@ export interface HistoryLimits {
   readonly bytesMax: number;
 }
 
-/** Unless told otherwise. */
+/** The default of `bytesMax`. */
 export const HISTORY_BYTES_MAX = 10e9;
 
 const NONE: HistoryLimits = { forMs: 0, bytesMax: 0 };
@@ -139,7 +139,7 @@ function bytesOf({ parts, segments }: Stretch): number {
   return sum(parts.map(({ durable }) => durable)) + sum(segments.map(({ allocated }) => allocated));
 }
 
-/** Whether the segments begin where the base ends. That none is missing in between is found out by a replay. */
+/** Whether the segments begin where the base ends. A replay detects one missing in between. */
 function continues(base: CheckpointOnDisk | null, [first]: readonly Segment[]): boolean {
   const { seq, previous } = base?.head ?? { seq: 0, previous: 0 };
   return first?.head?.seq === seq + 1 && first.head.previous === previous;

@@ -1,5 +1,5 @@
 /**
- * What this process observes of the guard that another process holds, and what follows from it:
+ * Observes the guard that another process holds, and concludes from it:
  *
  *   whether it may be taken  The holder relies on the guard for a TTL after it sent its last renewal. Others may take over
  *                            once they have seen neither a renewal nor an append for a TTL plus a margin, by their own
@@ -28,7 +28,7 @@ export class GuardWatch {
   readonly #clock: GuardWorld['clock'];
   readonly #sleep: SleepWatch;
   readonly #tables: Tables;
-  /** For a holder that does not state its own. */
+  /** The TTL assumed for a holder that does not state its own. */
   readonly #ttlMs: number;
   #seen: GuardLook | null = null;
   /**
@@ -58,12 +58,12 @@ export class GuardWatch {
     return held === null || remainingMs <= 0 ? null : { holder: held.holder, url: held.url, remainingMs };
   }
 
-  /** The guard at the last look, as one text that every renewal changes; null when it was free. */
+  /** The guard at the last look, as one string that every renewal changes; null when it was free. */
   get row(): string | null {
     return this.#seen?.held?.row ?? null;
   }
 
-  /** The same, once the guard may be taken from its holder. */
+  /** The same string, once the guard may be taken from its holder. */
   get overdueRow(): string | null {
     return this.#remainingMs() <= 0 ? this.row : null;
   }
@@ -95,7 +95,7 @@ export class GuardWatch {
     return this.#sinceMs + ttlMs + guardMarginMs(ttlMs) - this.#clock.monotonicMs();
   }
 
-  /** Whether the machine was suspended since the last look: then nothing that was counted since then is known. */
+  /** Whether the machine was suspended since the last look, which invalidates everything counted since then. */
   #forgetTimeIfSlept(): boolean {
     if (!this.#sleep.hasSlept()) return false;
     this.#time = null;

@@ -182,8 +182,8 @@ export class Guard {
   }
 
   /**
-   * Whether the machine was suspended while the guard was ours. The leader's clock stood still then, and that of the
-   * standbys did not: what the leader granted now would end too early, by as long as it slept, when one of them leads.
+   * Whether the machine was suspended while the guard was ours. The leader's clock then stood still while those of the
+   * standbys went on. Leases granted now would end too early, by the time slept, once a standby leads.
    */
   get hasSlept(): boolean {
     this.#hasSlept ||= this.#sleep.hasSlept();

@@ -17,10 +17,10 @@ import { readRows } from './row-bytes.ts';
 import { batchesAbove } from './row-pages.ts';
 import { type Tables, tablesIn } from './tables.ts';
 
-/** A question that gets no answer must fail: the next one waits for it. */
+/** A question without an answer must fail, because the next one waits for it. */
 const STATEMENT_MS_MAX = 60_000;
 
-/** What the rows of a log reach back to now. */
+/** The past that the rows of a log currently hold. */
 export function pastOf(
   { checkpoint, segments, chain }: LogRows,
   { address, schema }: { readonly address: string; readonly schema: string },
@@ -111,7 +111,7 @@ export class PastRows implements PastLog {
     return this.#connection.close();
   }
 
-  /** What is missing is damage only while its checkpoint is the newest. */
+  /** Missing rows are damage only while their checkpoint is the newest. */
   async #assertKept(): Promise<void> {
     const newest = await newestCheckpoint(this.#connection, this.#tables);
     if (newest?.firstPart !== this.#source.checkpoint?.firstPart) {
@@ -120,7 +120,7 @@ export class PastRows implements PastLog {
   }
 }
 
-/** A batch that holds the entry after `lastSeq`, or that a restore put far behind it. */
+/** Whether a batch holds the entry after `lastSeq`, or starts a restored epoch far above it. */
 function isNext(firstSeq: number, lastSeq: number): boolean {
   return firstSeq <= lastSeq + 1 || firstSeq >= lastSeq + RESTORE_JUMP;
 }

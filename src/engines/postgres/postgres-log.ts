@@ -28,7 +28,7 @@ export interface PostgresLogOptions extends RowCompactionOptions {
   readonly batchBytesMax: number;
   readonly segmentBytes: number;
   readonly compactionBytesMin: number;
-  /** What this server calls its reading connection while it stands by; it keeps the name when it leads. */
+  /** The name of this server's reading connection as a standby; it keeps the name when it leads. */
   readonly standbyName: string;
   /** Timeout of an append. */
   readonly appendMs: number;

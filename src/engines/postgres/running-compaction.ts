@@ -19,7 +19,7 @@ const MODULE = new URL(
   import.meta.url,
 ).href;
 
-/** One statement deletes this many bytes, and one row more. */
+/** One statement deletes this many bytes plus one row. */
 const REMOVED_BYTES = 8 * 1024 * 1024;
 const REMOVED_ROWS_MAX = 2_000;
 

@@ -1,11 +1,11 @@
 /**
- * Whether this machine was suspended. On Linux its monotonic clock stands still meanwhile, so a time that it counts is late
- * by as long as the machine slept. The uptime, which counts suspends, is slow to read: it is read when the wall clock has
- * moved ahead of the monotonic one, as it does after a suspend, and once a second.
+ * Detects suspends of this machine. On Linux the monotonic clock stands still during a suspend, so times counted by it
+ * are late by as long as the machine slept. The uptime includes suspends but is slow to read: it is read once a second,
+ * and when the wall clock has moved ahead of the monotonic clock, as after a suspend.
  */
 import type { GuardWorld } from '../../seams/database.ts';
 
-/** More than the uptime is wrong by, and less than the shortest margin that a holder takes off its lease. */
+/** More than the error of the uptime, and less than the shortest margin that a holder subtracts from its lease. */
 const SLEEP_MS_MIN = 40;
 const READ_MS = 1_000;
 
@@ -17,13 +17,13 @@ export class SleepWatch {
 
   constructor(clock: GuardWorld['clock']) {
     this.#clock = clock;
-    // The highest of several: one that was too low would make every later one look like a sleep.
+    // The highest of several readings: one that is too low would make every later one look like a suspend.
     this.#sleptMs = Math.max(this.#sleptInAllMs(), this.#sleptInAllMs(), this.#sleptInAllMs());
     this.#readMs = clock.monotonicMs();
     this.#wallOffsetMs = clock.wallMs() - this.#readMs;
   }
 
-  /** Whether it slept since it last said so, or since the beginning. */
+  /** Whether the machine slept since the last call that returned true, or since the start. */
   hasSlept(): boolean {
     const monotonicMs = this.#clock.monotonicMs();
     const wallOffsetMs = this.#clock.wallMs() - monotonicMs;
@@ -38,7 +38,7 @@ export class SleepWatch {
   }
 
   #sleptInAllMs(): number {
-    // In this order: a process that is stopped between the two readings finds too little, and never a sleep that was none.
+    // The order matters: a process paused between the two readings then gets too low a value, never a false suspend.
     return this.#clock.uptimeMs() - this.#clock.monotonicMs();
   }
 }

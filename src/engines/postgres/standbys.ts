@@ -1,8 +1,8 @@
 /**
- * Which servers stand by, as the database sees them: a standby names its reading connection after its URL
- * (`application_name`), and the leader lists the connections with such a name. Soft state without a table: an entry
- * goes with its connection, and the time of its last statement is its last sign of life, because a standby looks at the
- * guard all the time. The database keeps at most 63 bytes of a name, so a longer URL is cut.
+ * Lists the standbys through the database: a standby puts its URL into the name of its reading connection
+ * (`application_name`), and the leader lists the connections with such names. No table is needed: an entry disappears
+ * with its connection, and the time of its last statement is its last sign of life, because a standby polls the guard
+ * continuously. The database keeps at most 63 bytes of a name, so a longer URL is cut.
  */
 import type { Reading } from '../../seams/database.ts';
 import type { StandbyServer } from '../log.ts';
@@ -17,7 +17,7 @@ export function standbyName(schema: string, url: string): string {
     .toString('utf8');
 }
 
-/** The longest silent last. Connections of one standby that were replaced and linger count once. */
+/** The longest silent last. Lingering connections that a standby has replaced are not counted twice. */
 export async function listStandbys(
   reading: Pick<Reading, 'query'>,
   schema: string,

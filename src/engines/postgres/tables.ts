@@ -45,7 +45,7 @@ const NOT_THERE = ['42P01', '3F000'];
 
 export const isNotThere = (fault: unknown): boolean => NOT_THERE.includes(sqlState(fault));
 
-/** Errors that a process may get when two create the same tables at the same time. */
+/** Errors from two processes creating the same tables concurrently. */
 const MADE_MEANWHILE = ['23505', '42P07', '42P06', '42710', '40001', '40P01', 'XX000'];
 /** Errors of databases that cannot store bytes uncompressed. They work without it. */
 const NOT_KNOWN_HERE = ['0A000', '42601', '42P16', '42501'];

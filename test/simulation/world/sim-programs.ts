@@ -50,19 +50,19 @@ type KeeperProcesses = Pick<Processes, 'start' | 'signalGroup'>;
 function keptBy(
   machine: SimMachine,
   kept: SimKeeper,
-  { heard, gone }: KeeperOptions,
+  { received, gone }: KeeperOptions,
   processes: KeeperProcesses,
 ): KeeperChannel {
   const { kernel, random } = machine;
   const { parent, process } = kept;
-  const toParent = pipe(machine, parent, heard);
+  const toParent = pipe(machine, parent, received);
   const keeper = new Keeper(
     { clock: process.clock, timers: process.timers, processes, files: NOTHING_IS_WRITTEN },
     (message: FromKeeper) => toParent.write(message),
   );
   const toKeeper = pipe(machine, process, (message) => {
     if (message === END) keeper.abandon();
-    else keeper.hear(message as ToKeeper);
+    else keeper.receive(message as ToKeeper);
   });
   let isOpen = true;
   const close = (): void => {
