@@ -1,4 +1,4 @@
-/** The web console: mounts the frame. Everything it shows comes from the server by the client of this package. */
+/** The web console: mounts the frame. All its data comes from the server through this package's client. */
 import { render } from 'preact';
 import { Shell } from './shell.tsx';
 

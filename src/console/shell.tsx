@@ -1,4 +1,4 @@
-/** The frame around every view: navigation, whether the page is live, the time zone, the token, help, and the keys. */
+/** The frame around every view: navigation, live status, time zone, token, help, and keyboard shortcuts. */
 import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { clockText, isHidden, isPaused, localZone, switchZone, tick, zone } from './data/clock.ts';
@@ -167,13 +167,13 @@ function linkText(): string {
     case 'connecting':
       return 'Connecting';
     case 'away':
-      return `No answer since ${clockText(state.sinceMs)}; asking again`;
+      return `No answer since ${clockText(state.sinceMs)}; retrying`;
     case 'standby':
       return state.leaderUrl === null
         ? 'A standby; no leader is known'
         : `A standby; the leader is ${state.leaderUrl}`;
     default:
-      return isPaused.value ? 'Paused' : isHidden.value ? 'Resting while hidden' : 'Live';
+      return isPaused.value ? 'Paused' : isHidden.value ? 'Paused while hidden' : 'Live';
   }
 }
 
@@ -226,7 +226,7 @@ function Help() {
         <Key keys="/" says="search on this page" />
         <Key keys="p" says="pause and resume the refresh" />
         <Key keys="t" says="time machine" />
-        <Key keys="← →" says="one entry back, on" />
+        <Key keys="← →" says="one entry back, forward" />
         <Key keys="[ ]" says="loss before, next loss" />
         <Key keys="Space" says="play and stop" />
         <Key keys="Esc" says="back to live; close" />
@@ -258,10 +258,10 @@ function Key({ keys, says }: { keys: string; says: string }) {
 }
 
 const SECOND_KEY_MS = 1_500;
-/** The scrubber is an input in which one does not type. */
+/** Elements in which shortcuts are off. The scrubber is an input without typing. */
 const TYPING = 'input:not([type="range"]), textarea, select, dialog';
 
-/** What a key does while an earlier moment is shown. */
+/** The shortcuts at an earlier moment. */
 const PAST_KEYS: Readonly<Record<string, () => void>> = {
   Escape: backToLive,
   ArrowLeft: () => void step(-1).catch(() => undefined),
@@ -280,7 +280,10 @@ function jumpToLoss(direction: 1 | -1): void {
   );
 }
 
-/** `/` searches, `?` helps, `p` pauses, `t` travels, `g` and a letter go. Never while one types. */
+/**
+ * `/` searches, `?` opens help, `p` pauses, `t` opens the time machine, `g` and a letter opens a view. Off while the
+ * user types.
+ */
 function useKeys(): void {
   useEffect(() => {
     let wentAtMs = Number.NEGATIVE_INFINITY;
@@ -288,7 +291,7 @@ function useKeys(): void {
       const target = event.target as HTMLElement;
       if (event.ctrlKey || event.metaKey || event.altKey || target.closest(TYPING)) return;
       const past = moment.peek() === null ? undefined : PAST_KEYS[event.key];
-      // A button in focus is pressed by Space already.
+      // Space already presses a focused button.
       if (past !== undefined && !(event.key === ' ' && target.closest('button, a, summary'))) {
         past();
         event.preventDefault();

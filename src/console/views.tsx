@@ -17,7 +17,7 @@ import { WorkerPage, WorkersPage } from './views/workers.tsx';
 export interface View {
   readonly name: string;
   readonly title: string;
-  /** After `g`. */
+  /** The shortcut letter after `g`. */
   readonly key: string;
   readonly page: (subject: string | null, feed: Feed<Watch>) => ComponentChildren;
 }

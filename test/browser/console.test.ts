@@ -53,7 +53,7 @@ describe('Now', () => {
         document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
       }, state);
     await setVisibility('hidden');
-    await page.getByText('Resting while hidden', { exact: true }).waitFor();
+    await page.getByText('Paused while hidden', { exact: true }).waitFor();
     await setVisibility('visible');
     await page.getByText('Live', { exact: true }).waitFor();
     await page.keyboard.press('g');
@@ -86,7 +86,7 @@ describe('Leases', () => {
     await row.getByText(/\d s$/).first().waitFor();
     await page.getByTitle('Slot 1 is free').waitFor();
     const left = async (selector: string) => (await page.locator(selector).first().boundingBox())?.x;
-    expect(await left('.seats')).toBe(await left('.lease-row:not(.head, .group) > span:nth-child(2)'));
+    expect(await left('.slots')).toBe(await left('.lease-row:not(.head, .group) > span:nth-child(2)'));
     await bench.expectSound(page, 'leases-1440-light');
     holder.kill('SIGSTOP');
     await row.getByText('expired without a renewal').waitFor();
@@ -185,7 +185,7 @@ describe('Tasks', () => {
       .waitFor();
     await page.getByText('"frame": 9').waitFor();
     await page.getByRole('button', { name: 'Cancel…' }).click();
-    await page.getByText('w7 is told to stop with its next sign of life.').waitFor();
+    await page.getByText('w7 is told to stop with its next heartbeat.').waitFor();
     await page.getByRole('button', { name: 'Keep as it is' }).click();
     await bench.expectSound(page, 'task-1440-light');
     await lh.call('task.fail', { task_id: 'film-1', lease_id: second.lease_id, reason: 'no space' });
@@ -258,7 +258,7 @@ describe('Queues and workers', () => {
     await page.getByRole('button', { name: 'Change limits…' }).click();
     await page.getByLabel('Running at once for each key').fill('2');
     await page.getByLabel('Starts', { exact: true }).fill('10');
-    await page.getByLabel('in so many seconds').fill('0.5');
+    await page.getByLabel('per this many seconds').fill('0.5');
     await page.getByRole('button', { name: 'Set the limits' }).click();
     await page.getByText('At most 10 start in 500 ms.').waitFor();
     await page.getByText('At most 2 run at once for each key.').waitFor();

@@ -1,6 +1,6 @@
 /**
- * Time as the reader sees it. Remaining times are counted by the authority's clock: every answer that tells its time corrects
- * ours. `tick` moves while the page is live, and only what shows a running time reads it.
+ * Time as the page shows it. Remaining times count by the authority's clock, which every answer with a time corrects.
+ * `tick` advances while the page is live; only components that show a running time read it.
  */
 import { computed, effect, signal } from '@preact/signals';
 import { moment } from './route.ts';
@@ -8,10 +8,10 @@ import { moment } from './route.ts';
 const TICK_MS = 500;
 const ZONE_KEY = 'leasehold.zone';
 
-/** The reader stopped the refresh. */
+/** The user paused the refresh. */
 export const isPaused = signal(false);
 export const isHidden = signal(document.visibilityState === 'hidden');
-/** Whether the page asks by itself. */
+/** Whether the page polls the server. */
 export const isLive = computed(() => !isPaused.value && !isHidden.value && moment.value === null);
 
 addEventListener('visibilitychange', () => {
@@ -21,7 +21,7 @@ addEventListener('visibilitychange', () => {
 let aheadMs = 0;
 let pastMs: number | null = null;
 
-/** The authority's time, as well as we know it: of now, or of the earlier moment that is shown. */
+/** The estimated time of the authority: the present, or the earlier moment that is shown. */
 export function authorityNow(): number {
   return pastMs ?? presentNow();
 }
@@ -30,13 +30,13 @@ function presentNow(): number {
   return Date.now() + aheadMs;
 }
 
-/** Stands still at an instant; null: goes on with the present. */
+/** Stops the clock at an instant; null resumes the present. */
 export function holdTime(atMs: number | null): void {
   pastMs = atMs;
   tick.value = authorityNow();
 }
 
-/** When an answer that tells a remaining time was true: at an earlier moment it stays true. */
+/** The time at which the remaining times of an answer hold. At an earlier moment they stay valid. */
 export function seenNow(): number {
   return moment.peek() === null ? authorityNow() : Number.POSITIVE_INFINITY;
 }
@@ -51,12 +51,12 @@ setInterval(() => {
   if (isLive.value) tick.value = authorityNow();
 }, TICK_MS);
 
-// Back in the present nothing may be counted from the earlier moment.
+// Back in the present, nothing may count from the earlier moment.
 effect(() => {
   if (moment.value === null) holdTime(null);
 });
 
-/** The zone in which instants are shown. */
+/** The time zone of displayed instants. */
 export const zone = signal(sessionStorage.getItem(ZONE_KEY) ?? localZone());
 
 export function localZone(): string {
@@ -94,12 +94,12 @@ export function dayText(ms: number): string {
   return formatted(ms, 'date');
 }
 
-/** `2026-11-18 14:02:07.123`: an instant that stands for itself. */
+/** `2026-11-18 14:02:07.123`: an instant in full. */
 export function fullText(ms: number): string {
   return `${formatted(ms, 'full')}.${String(Math.floor(ms) % 1_000).padStart(3, '0')}`;
 }
 
-/** How far the zone that is shown is ahead of UTC at an instant: `+01:00`. */
+/** The UTC offset of the displayed zone at an instant: `+01:00`. */
 export function zoneOffset(ms: number): string {
   const shown = Date.parse(`${formatted(ms, 'full').replace(' ', 'T')}Z`);
   const minutes = Math.round((shown - ms) / 60_000);
@@ -128,12 +128,12 @@ export function durationText(ms: number): string {
   return `${Math.floor(ms / size)} ${unit}${rest === 0 ? '' : ` ${rest} ${smallUnit}`}`;
 }
 
-/** The same in whole seconds, for what grows by itself. */
+/** Like `durationText` in whole seconds, for running times. */
 export function ageText(ms: number): string {
   return ms < 60_000 ? `${Math.max(0, Math.floor(ms / 1_000))} s` : durationText(ms);
 }
 
-/** Digits in groups, never rounded. */
+/** The number with digit groups, never rounded. */
 export function countText(count: number): string {
   return count.toLocaleString('en-US').replaceAll(',', '\u202f');
 }

@@ -1,6 +1,6 @@
 /**
- * The one client of the page: asks the server, keeps the token of the tab, and knows whether the server answers. A refusal is
- * thrown as `Refused`; a server that does not answer is `away` until it does.
+ * The client of the page: calls the server, keeps the token of the tab, and tracks whether the server answers. A
+ * refusal is thrown as `Refused`; a server that does not answer is `away` until it does.
  */
 import { signal } from '@preact/signals';
 import {
@@ -24,7 +24,7 @@ export interface Identity {
   readonly scopes: readonly string[];
 }
 
-/** The server said no. */
+/** A refusal of the server. */
 export class Refused extends Error {
   readonly problem: Problem;
   constructor(problem: Problem) {
@@ -33,7 +33,7 @@ export class Refused extends Error {
   }
 }
 
-/** Whether the server said that there is no such thing. */
+/** Whether the refusal means that the subject does not exist. */
 export function isNotFound(fault: unknown): boolean {
   return fault instanceof Refused && fault.problem.status === 404;
 }
@@ -45,12 +45,12 @@ const options = JSON.parse(document.getElementById('console')?.dataset.options ?
 
 /** The server was started with --console-read-only. */
 export const isReadOnly = options.read_only === true;
-/** Where the server is, whatever stands before its paths. */
+/** The base URL of the server, including any path prefix. */
 export const server = new URL('.', location.href).href;
 
 export const connection = signal<ConnectionState>({ state: 'connecting' });
 export const identity = signal<Identity | null>(null);
-/** Why a token is asked for; null while none is. */
+/** Why the page asks for a token; null while it does not. */
 export const tokenPrompt = signal<string | null>(null);
 export const hasToken = signal(sessionStorage.getItem(TOKEN_KEY) !== null);
 
@@ -58,16 +58,16 @@ let client = open();
 
 function open(): Client {
   const token = sessionStorage.getItem(TOKEN_KEY);
-  // The page asks again by itself, and says that it does.
+  // The page retries by itself and shows that it does.
   return connect(server, { retry: { tries: 1 }, ...(token === null ? {} : { token }) });
 }
 
-/** The client of the moment, for streams. */
+/** The current client, for streams. */
 export function currentClient(): Client {
   return client;
 }
 
-/** Asks as of the moment that is shown, where the operation can answer so. */
+/** Calls an operation as of the displayed moment, if the operation supports that. */
 export function ask<Op extends Operation>(
   operation: Op,
   request: Requests[Op],
@@ -77,7 +77,7 @@ export function ask<Op extends Operation>(
   return askNow(operation, at === null ? request : ({ ...request, ...at } as Requests[Op]), signal);
 }
 
-/** Asks for exactly what the request says. */
+/** Calls an operation with the request unchanged. */
 export async function askNow<Op extends Operation>(
   operation: Op,
   asked: Requests[Op],
@@ -102,7 +102,7 @@ export async function askNow<Op extends Operation>(
   }
 }
 
-/** What has no earlier moment: soft state, and who asks. */
+/** Operations without an earlier moment: soft state, and `whoami`. */
 const SOFT: Partial<Record<Operation, true>> = {
   'overview.get': true,
   'whoami.get': true,
@@ -110,19 +110,19 @@ const SOFT: Partial<Record<Operation, true>> = {
   'receipt.list': true,
   'lease.waiters': true,
   'queue.figures': true,
-  // Entries of the log: the view leaves out those after the moment.
+  // Log entries: the view leaves out those after the moment.
   'lease.history': true,
   'task.history': true,
 };
 
-/** Whether an operation answers as of the moment that is shown. */
+/** Whether an operation can answer as of an earlier moment. */
 export function takesMoment(operation: Operation): boolean {
   return !(operation in SOFT);
 }
 
 let asking = 0;
 
-/** Whether an answer is on its way. */
+/** Whether a request is in flight. */
 export function isAsking(): boolean {
   return asking > 0;
 }
@@ -138,7 +138,7 @@ function noteRefusal({ code, status, ...problem }: Problem): void {
   } else if (connection.value.state !== 'live') connection.value = { state: 'live' };
 }
 
-/** Takes a token for this tab, and finds out whose it is. */
+/** Sets the token of this tab and looks up its identity. */
 export async function signIn(token: string): Promise<void> {
   sessionStorage.setItem(TOKEN_KEY, token);
   await reconnect(true);
@@ -177,7 +177,7 @@ function has(scope: string): boolean {
   return identity.value?.scopes.some((each) => each === '*' || wanted.includes(each)) ?? false;
 }
 
-/** Whether a button that needs this scope exists here and now. */
+/** Whether to show a button that needs this scope. */
 export function may(scope: string): boolean {
   return !isReadOnly && moment.value === null && connection.value.state === 'live' && has(scope);
 }

@@ -1,6 +1,6 @@
 /**
- * The same question or change for a shell. Every part that comes from outside is quoted so that no shell expands it, and the
- * token is named, never shown.
+ * The curl command for a request. All values are quoted so that no shell expands them, and the token is an environment
+ * variable, never its value.
  */
 import type { Operation, Requests } from '../../browser.ts';
 import { OPERATION_ROWS } from '../../client/operation-table.ts';
@@ -12,7 +12,7 @@ export interface CurlTarget {
   readonly hasToken: boolean;
 }
 
-/** In single quotes a shell expands nothing; a quote itself ends them, stands escaped, and opens them again. */
+/** Single-quotes a text for the shell: a quote inside closes the quotes, is escaped, and reopens them. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,6 +1,7 @@
 /**
- * What a view shows, asked again and again: the last answer stays until the next one is here, so nothing flickers, also while the
- * time machine moves. It rests while the page is paused, hidden or shows an earlier moment, and slows down while the server is away.
+ * Polls the data of a view. The last answer stays until the next one arrives, so nothing flickers, even while the time
+ * machine moves. Polling stops while the page is paused, hidden or shows an earlier moment, and slows down while the
+ * server is away.
  */
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -10,23 +11,23 @@ import { moment } from './route.ts';
 
 export interface Feed<T> {
   readonly data: T | null;
-  /** Why the newest question has no answer; the data is then older. */
+  /** Why the newest request failed; the data is then older. */
   readonly fault: unknown;
-  /** Asks at once, after the reader has changed something. */
+  /** Polls at once, after the user has changed something. */
   again(): void;
 }
 
 const REFRESH_MS = 2_000;
 const AWAY_MS = 3_000;
 
-/** `key` names what is asked for: another key starts empty. A null key asks nothing. */
+/** `key` identifies the data: a new key starts empty. A null key requests nothing. */
 export function useFeed<T>(
   key: string | null,
   question: (signal: AbortSignal) => Promise<T>,
   everyMs = REFRESH_MS,
 ): Feed<T> {
   const at = moment.value === null ? 'now' : JSON.stringify(moment.value);
-  // Between two earlier moments the last answer stays; between now and then nothing does.
+  // The last answer stays between two earlier moments, but not between the present and an earlier moment.
   const subject = key === null ? null : `${key} ${at === 'now'} ${identity.value?.name ?? ''}`;
   const whole = subject === null ? null : `${subject} ${at}`;
   const [answer, setAnswer] = useState<{ key: string | null; data: T | null; fault: unknown }>({
@@ -61,7 +62,7 @@ export function useFeed<T>(
       if (!ending.signal.aborted) timer = window.setTimeout(next, pauseMs);
     };
     const next = (): void => {
-      // A feed that rests is woken by `isLive`.
+      // `isLive` restarts a stopped feed.
       if (isLive.value) void run();
     };
     wake.current = () => void run();

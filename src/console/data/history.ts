@@ -1,7 +1,7 @@
 /**
- * The entries about one task or one name, up to the moment that is shown. The server finds them by a pass over the log, so the
- * console looks at the last entries only, and asks again only when the subject has changed. While the time machine moves, one
- * answer serves all moments that it covers.
+ * The entries about one task or one name, up to the displayed moment. The server scans the log for them, so the console
+ * searches only the last entries, and again only when the subject has changed. While the time machine moves, one answer
+ * serves all moments that it covers.
  */
 import type { Body } from '../../browser.ts';
 import { ask, isNotFound } from './connection.ts';
@@ -42,7 +42,7 @@ export function historyOfTask(taskId: string, signal: AbortSignal): Promise<Rece
 async function recent(subject: string, page: Asking): Promise<RecentHistory> {
   const knownSeq = watch.peek()?.status.seq ?? 1;
   const from = Math.max(1, knownSeq - HISTORY_ENTRIES);
-  // The present goes on while one asks, so nothing of it is left out.
+  // In the present, entries that arrive during the request are not cut off.
   if (moment.peek() === null) return read(subject, from, page);
   const isCovered = lastFound?.subject === subject && from >= lastFound.from && knownSeq <= lastFound.to;
   if (!isCovered) lastFound = await read(subject, from, page);
@@ -62,7 +62,7 @@ async function read(subject: string, from: number, page: Asking): Promise<Found>
       cursor = answer.next_cursor;
     } while (cursor !== undefined && entries.length < ENTRIES_MAX);
   } catch (fault) {
-    // It has no entry in that part of the log, or it was forgotten since the moment that is shown.
+    // It has no entry in that part of the log, or has been forgotten since the displayed moment.
     if (!isNotFound(fault)) throw fault;
   }
   const to = cursor === undefined ? Number.POSITIVE_INFINITY : (entries.at(-1)?.seq ?? from);

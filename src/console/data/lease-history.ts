@@ -1,4 +1,4 @@
-/** The life of a name, from its entries: who held it from when to when, how often it was renewed, and how each holding ended. */
+/** The history of a name, from its entries: who held it when, how often it was renewed, and how each holding ended. */
 import type { Body } from '../../browser.ts';
 
 export type LogEntry = Body<'lease.history'>['entries'][number];
@@ -19,7 +19,7 @@ export interface Holding {
   readonly fromMs: number;
   readonly toMs: number | null;
   readonly end: HoldingEnd;
-  /** In the words of the caller that broke it, or of the session that ended. */
+  /** The reason given by the caller that broke it, or by the session that ended. */
   readonly reason: string | null;
   readonly renewals: readonly number[];
   readonly expiresMs: number;
@@ -84,7 +84,7 @@ export function holdingsOf(entries: readonly LogEntry[]): Holding[] {
   return holdings;
 }
 
-/** The longest time between two signs of life of a holding, and the usual one. */
+/** The longest and the typical gap between two signs of life of a holding. */
 export function gapsOf({
   fromMs,
   renewals,

@@ -1,6 +1,7 @@
 /**
- * The leases on the screen. Up to a thousand are one page, asked for as a whole and shown by prefix; more are pages in the order of
- * the server, of which only those on the screen are asked for again. A lease that has gone stays for a moment, with its end.
+ * The leases on the screen. Up to a thousand are fetched as one page and grouped by prefix. More are shown as pages in
+ * the server's order, of which only the visible ones are polled. An ended lease stays visible for a moment, with how it
+ * ended.
  */
 import type { Body } from '../../browser.ts';
 import { seenNow } from './clock.ts';
@@ -14,7 +15,7 @@ export interface ShownLease extends Lease {
   readonly seenMs: number;
   /** How long it lasts without a renewal, as far as it can be seen. */
   readonly ttlMs: number;
-  /** When it was found gone; null while it is held. */
+  /** When its end was noticed; null while it is held. */
   readonly goneMs: number | null;
 }
 
@@ -49,7 +50,7 @@ export function shownLease(lease: Lease, before: ShownLease | undefined, seenMs:
   return { ...lease, seenMs, ttlMs: ttlOf(lease, before), goneMs: null };
 }
 
-/** The wire does not say it: exact for a lease that was never renewed, and from the first renewal that is seen. */
+/** The wire does not carry the TTL: this is exact for a lease that was never renewed, and from the first observed renewal on. */
 function ttlOf(lease: Lease, before: ShownLease | undefined): number {
   if (lease.seq === lease.lease_seq) return Date.parse(lease.expires_at) - Date.parse(lease.acquired_at);
   if (before !== undefined && before.lease_seq === lease.lease_seq) {
@@ -60,7 +61,7 @@ function ttlOf(lease: Lease, before: ShownLease | undefined): number {
   return USUAL_TTLS.find((ttl) => ttl >= lease.remaining_ms) ?? lease.remaining_ms;
 }
 
-/** The new leases, and those that were there a moment ago and are not any more. */
+/** The new leases, plus those that have just ended. */
 export function withGone(
   now: readonly ShownLease[],
   before: ReadonlyMap<string, ShownLease>,
@@ -73,7 +74,7 @@ export function withGone(
   return [...now, ...gone];
 }
 
-/** How a lease ended, as far as the incidents of the server tell. */
+/** How a lease ended, according to the server's incidents. */
 export function endOf({ name, lease_seq: leaseSeq }: Lease, incidents: readonly Incident[]): string {
   const incident = incidents.find((each) => each.name === name && each.seq > leaseSeq);
   if (incident === undefined) return 'released';
@@ -82,7 +83,7 @@ export function endOf({ name, lease_seq: leaseSeq }: Lease, incidents: readonly 
 
 const SEPARATOR = /[:/.]/;
 
-/** What stands before the last separator of a name, and what stands before the first; empty for a name without one. */
+/** The parts of a name before its last and before its first separator; empty for a name without one. */
 function prefixesOf(name: string): readonly [long: string, short: string] {
   const last = Math.max(...[':', '/', '.'].map((mark) => name.lastIndexOf(mark)));
   if (last <= 0) return ['', ''];
@@ -103,8 +104,8 @@ function sharedPrefixes(names: readonly string[]): Map<string, string> {
 export interface LeaseGroup {
   readonly prefix: string;
   readonly leases: readonly ShownLease[];
-  /** Numbered names are seats of one pool; empty for other groups. */
-  readonly seats: readonly { readonly seat: number; readonly lease: ShownLease | null }[];
+  /** The slots of a pool, when all names are numbered; empty for other groups. */
+  readonly slots: readonly { readonly slot: number; readonly lease: ShownLease | null }[];
 }
 
 const SEATS_MAX = 64;
@@ -126,15 +127,15 @@ export function groupsOf(leases: readonly ShownLease[]): LeaseGroup[] {
     .sort(([a], [b]) => (b === '' || (a !== '' && a < b) ? -1 : 1))
     .map(([prefix, group]) => {
       const sorted = group.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
-      return { prefix, leases: sorted, seats: seatsOf(prefix, sorted) };
+      return { prefix, leases: sorted, slots: slotsOf(prefix, sorted) };
     });
 }
 
-function seatsOf(prefix: string, leases: readonly ShownLease[]): LeaseGroup['seats'] {
+function slotsOf(prefix: string, leases: readonly ShownLease[]): LeaseGroup['slots'] {
   const numbers = leases.map(({ name }) => name.slice(prefix.length));
   if (prefix === '' || leases.length < 2 || !numbers.every((text) => /^\d{1,3}$/.test(text))) return [];
   const last = Math.max(...numbers.map(Number));
   if (last >= SEATS_MAX) return [];
   const taken = new Map(leases.map((lease, index) => [Number(numbers[index]), lease]));
-  return Array.from({ length: last + 1 }, (_, seat) => ({ seat, lease: taken.get(seat) ?? null }));
+  return Array.from({ length: last + 1 }, (_, slot) => ({ slot, lease: taken.get(slot) ?? null }));
 }

@@ -1,6 +1,6 @@
 /**
- * The end of the log as it grows: what is there when the page opens, then every entry as it becomes durable. Entries are collected
- * and shown together a few times a second, and only the newest are kept, so a busy log costs the page no more than a quiet one.
+ * The tail of the log: the entries at the time the page opens, then every entry as it becomes durable. Entries are
+ * batched a few times a second and only the newest are kept, so a busy log costs the page no more than a quiet one.
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { EntryRecord, EntryType } from '../../browser.ts';
@@ -11,7 +11,7 @@ import { currentClient, identity, Refused } from './connection.ts';
 export interface LogTail {
   /** The newest first. */
   readonly entries: readonly EntryRecord[];
-  /** How many came since the page was opened and are not shown any more. */
+  /** How many entries have arrived since the page was opened and are no longer shown. */
   readonly dropped: number;
   readonly fault: unknown;
 }
@@ -24,8 +24,8 @@ const LOOK_BACK = 2_000;
 const AGAIN_MS = 3_000;
 
 /**
- * `from` null: the end of the log, and onwards; otherwise the entries from that position on, without following. At an earlier
- * moment the log ends with `endSeq`.
+ * `from` null: the tail of the log, followed; otherwise the entries from that position on, without following. At an
+ * earlier moment the log ends with `endSeq`.
  */
 export function useLogTail(
   types: readonly EntryType[],

@@ -1,4 +1,4 @@
-/** What a reader types into a field for a number; an empty field is null. JSON would turn anything else into null silently. */
+/** Parses a number field; an empty field is null. Throws on anything else, which JSON would silently turn into null. */
 export function numberIn(text: string): number | null {
   const words = text.trim();
   if (words === '') return null;

@@ -1,6 +1,6 @@
 /**
- * Where the reader is, as a URL: the view, its subject, its filters and the moment it shows. The place is in the fragment, so that
- * the console works under any path prefix and the server has one page. `#/leases/nightly-report?at_seq=17`
+ * The location as a URL: the view, its subject, its filters and the displayed moment. It is kept in the fragment, so
+ * that the console works under any path prefix and the server has one page. `#/leases/nightly-report?at_seq=17`
  */
 import { computed, signal } from '@preact/signals';
 
@@ -9,7 +9,7 @@ export type Moment = { readonly at_seq: number } | { readonly at: string } | nul
 
 export interface Route {
   readonly view: string;
-  /** The lease, task, queue … that is shown; null for the list. */
+  /** The displayed lease, task, queue …; null for the list. */
   readonly subject: string | null;
   readonly query: Readonly<Record<string, string>>;
   readonly moment: Moment;
@@ -35,7 +35,7 @@ function parseRoute(hash: string): Route {
   };
 }
 
-/** The URL of a place, at the moment that is shown now. */
+/** The URL of a location at the displayed moment. */
 export function hrefOf(
   view: string,
   subject: string | null = null,
@@ -44,7 +44,7 @@ export function hrefOf(
   return href(view, subject, query, moment.value);
 }
 
-/** The URL of this place at another moment. */
+/** The URL of the current location at another moment. */
 export function hrefAt(at: Moment): string {
   const { view, subject, query } = route.peek();
   return href(view, subject, query, at);
@@ -64,7 +64,7 @@ function href(
   return `#/${path}${search === '' ? '' : `?${search}`}`;
 }
 
-/** Goes to another place; `replace` for filters that change while one types. */
+/** Navigates; `replace` for filters that change while the user types. */
 export function go(href: string, replace = false): void {
   if (!replace) location.hash = href;
   else {
@@ -83,7 +83,7 @@ function splitOnce(text: string, mark: string): string[] {
   return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** A link that was cut off in an e-mail is still a place. */
+/** A link cut off in an e-mail must still work. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

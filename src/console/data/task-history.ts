@@ -1,4 +1,4 @@
-/** The attempts of a task, from its entries: each lease with its extensions, checkpoints, end, and what came after the end. */
+/** The attempts of a task, from its entries: each lease with its extensions, checkpoints, end, and late verdict. */
 import type { Body } from '../../browser.ts';
 
 export type LogEntry = Body<'task.history'>['entries'][number];
@@ -17,7 +17,7 @@ export interface Attempt {
   readonly reason: string | null;
   readonly extensions: readonly number[];
   readonly checkpoints: readonly number[];
-  /** A verdict that came after the end of the lease, and was refused. */
+  /** A verdict that arrived after the end of the lease and was refused. */
   readonly late: { readonly atMs: number; readonly verb: string; readonly byMs: number } | null;
 }
 

@@ -1,13 +1,13 @@
 /**
- * The search for tasks: `queue:mail state:dead key:acme reason:timeout older:1h`. Qualifiers become the filter of the server; a
- * word without one is the id of a task. What is not understood is said in a sentence, and nothing is asked.
+ * The search for tasks: `queue:mail state:dead key:acme reason:timeout older:1h`. Qualifiers become the server's
+ * filter; a word without one is a task id. For an invalid query the page shows a message and sends nothing.
  */
 export interface TaskQuery {
   readonly filter: TaskQueryFilter;
   readonly order: 'oldest' | 'newest';
   /** A word that may be the id of a task. */
   readonly taskId: string | null;
-  /** What was not understood; null when all of it was. */
+  /** What is wrong with the query; null when it is valid. */
   readonly wrong: string | null;
 }
 
@@ -28,7 +28,7 @@ const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_
 
 export const QUALIFIERS = ['queue', 'state', 'key', 'worker', 'reason', 'older', 'newer', 'order'] as const;
 
-/** Words, with everything between quotation marks as one. */
+/** Splits into words; quoted text is one word. */
 function wordsOf(text: string): string[] {
   const words: string[] = [];
   for (const [word] of text.matchAll(/(?:[^\s"]|"(?:\\.|[^"\\])*"?)+/g)) words.push(word);
@@ -39,7 +39,7 @@ function unquoted(value: string): string {
   return value.replaceAll(/"((?:\\.|[^"\\])*)"?/g, (_, inner: string) => inner.replaceAll(/\\(.)/g, '$1'));
 }
 
-/** A value for a qualifier, in quotes where it needs them; `parseTaskQuery` reads it back. */
+/** A value for a qualifier, quoted if needed; `parseTaskQuery` reads it back. */
 export function quotedWord(text: string): string {
   return /[\s"]/.test(text) ? `"${text.replaceAll(/["\\]/g, '\\$&')}"` : text;
 }

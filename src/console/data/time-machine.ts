@@ -1,6 +1,6 @@
 /**
- * The time machine: which part of the log can be shown, which moment of it is, and how it moves. The moment is in the URL
- * (`route.ts`), so every view that asks the server asks for that moment, and a link shows others the same.
+ * The time machine: the range of the log that can be shown, the displayed moment, and how it moves. The moment is part
+ * of the URL (`route.ts`), so every view requests that moment, and a link shows others the same.
  */
 import { effect, signal } from '@preact/signals';
 import type { EntryRecord, EntryType } from '../../browser.ts';
@@ -14,24 +14,24 @@ export interface Position {
   readonly atMs: number;
 }
 
-/** What the scrubber spans: from the first position that is kept to the newest. */
+/** The range of the scrubber: from the oldest kept position to the newest. */
 export interface LogRange {
   readonly first: Position;
   readonly end: Position;
 }
 
 export const logRange = signal<LogRange | null>(null);
-/** The position that is shown, as the server found it; null until it has answered. */
+/** The displayed position as resolved by the server; null until it has answered. */
 export const shown = signal<Position | null>(null);
 /** Whether the scrubber measures positions or time. */
 export const scale = signal<'seq' | 'time'>('seq');
 export const isPlaying = signal(false);
 export const speed = signal(5);
 
-/** Where something was lost, as far as it was looked for. */
+/** The positions of losses found so far. */
 export const losses = signal<readonly Position[]>([]);
 
-/** Entries a second, or seconds a second. */
+/** Entries per second, or seconds per second. */
 export const SPEEDS: readonly number[] = [1, 5, 20, 100, 1_000];
 
 const PLAY_MS = 250;
@@ -44,7 +44,10 @@ let wanted: Moment = null;
 let waiting: ReturnType<typeof setTimeout> | null = null;
 const AGAIN_MS = 60;
 
-/** Follows the scrubber: while an answer is on its way only the newest position is kept, so that dragging floods no server. */
+/**
+ * Follows the scrubber. While a request is in flight only the newest position is kept, so that dragging does not flood
+ * the server.
+ */
 export function scrubTo(at: Moment): void {
   isPlaying.value = false;
   wanted = at;
@@ -56,7 +59,7 @@ function follow(): void {
   if (waiting === null) showMoment(wanted);
 }
 
-/** Whether the scrubber is ahead of what is shown. */
+/** Whether the scrubber is ahead of the displayed moment. */
 export function isScrubbing(): boolean {
   return waiting !== null;
 }
@@ -66,7 +69,7 @@ export function backToLive(): void {
   showMoment(null);
 }
 
-/** Begins at the newest entry, from where one steps back. */
+/** Starts at the newest entry, from which the user steps back. */
 export function openTimeMachine(endSeq: number): void {
   if (moment.peek() === null) showMoment({ at_seq: endSeq });
 }
@@ -79,7 +82,7 @@ export function step(entries: number): Promise<void> {
   return lastStep;
 }
 
-/** A log that was restored has a gap in its numbers, so the next entry is looked up. */
+/** A restored log has a gap in its numbers, so the next entry is looked up. */
 async function move(entries: number): Promise<void> {
   const [at, range] = [moment.peek(), logRange.peek()];
   const from = at !== null && 'at_seq' in at ? at.at_seq : shown.peek()?.seq;
@@ -90,7 +93,7 @@ async function move(entries: number): Promise<void> {
   if (moment.peek() !== null) showMoment({ at_seq: entry?.seq ?? range.end.seq });
 }
 
-/** To the next or the previous of some positions. */
+/** Jumps to the next or the previous of the positions. */
 export function jump(positions: readonly number[], direction: 1 | -1): void {
   const from = shown.peek()?.seq;
   if (from === undefined) return;
@@ -114,7 +117,7 @@ effect(() => {
   if (!isPlaying.value || moment.value === null) return;
   let lastMs = performance.now();
   const timer = setInterval(() => {
-    // While hidden it stands still: otherwise it would leap over all that time when it is seen again.
+    // Stands still while hidden; otherwise it would jump ahead when the page is shown again.
     if (isHidden.peek()) lastMs = performance.now();
     const [from, range] = [shown.peek(), logRange.peek()];
     if (isAsking() || isHidden.peek() || from === null || range === null) return;
@@ -137,13 +140,13 @@ effect(() => {
   return () => clearInterval(timer);
 });
 
-/** The instant that was asked for, or that of the entry. */
+/** The requested instant, or that of the entry. */
 export function momentMs(): number {
   const at = moment.peek();
   return at !== null && 'at' in at ? Date.parse(at.at) : (shown.peek()?.atMs ?? 0);
 }
 
-/** What a reader types into the field: a position, a time of the day that is shown, or a date and a time. */
+/** Parses the field's text: a position, a time of the displayed day, or a date and a time. */
 export function parseMoment(text: string, dayOf: (ms: number) => string, offset: string): Moment {
   const words = text.trim();
   if (/^\d{1,16}$/.test(words)) return { at_seq: Number(words) };

@@ -1,6 +1,6 @@
 /**
- * What every page shows of the server: its status and the overview, asked for once for all of them, and the rates that follow from
- * the difference of two overviews.
+ * The server state that all pages share: status and overview, polled once for all, and the rates computed from the
+ * difference of two overviews.
  */
 import { signal } from '@preact/signals';
 import type { Body } from '../../browser.ts';
@@ -75,7 +75,7 @@ function noted(seen: Watch): Watch {
   return seen;
 }
 
-/** Totals that go down belong to another server: counting begins anew. */
+/** Totals that decrease belong to another server: counting starts over. */
 function ratesAfter(rates: Rates, earlier: Overview | null, later: Overview): Rates {
   const seconds = earlier === null ? 0 : (Date.parse(later.now) - Date.parse(earlier.now)) / 1_000;
   if (earlier === null || seconds <= 0 || later.commits < earlier.commits) {

@@ -23,7 +23,7 @@ function Copy({ text, label }: { text: string; label: string }) {
   );
 }
 
-/** The question behind what is on the screen, for a shell. */
+/** Copies the curl command for the displayed data. */
 export function CopyCurl<Op extends Operation>({ op, request }: { op: Op; request: Requests[Op] }) {
   const asked = takesMoment(op) ? { ...request, ...moment.value } : request;
   return <Copy label="Copy as curl" text={curlOf(op, asked, { server, hasToken: hasToken.value })} />;

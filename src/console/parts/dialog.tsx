@@ -1,6 +1,6 @@
 /**
- * A question before something is changed: what exactly will happen, to whom, and a reason for the log where one is kept. Nothing
- * is sent before the reader confirms; the dialog stays open and shows the code if the server refuses.
+ * The confirmation of a change: what will happen, to whom, and a reason for the log where one is recorded. Nothing is
+ * sent before the user confirms. If the server refuses, the dialog stays open and shows the code.
  */
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
@@ -14,7 +14,7 @@ export interface Confirmation {
   /** The word on the button. */
   readonly action: string;
   readonly isDangerous?: boolean;
-  /** The label of the field for a reason; without it none is asked for. */
+  /** The label of the reason field; without it the dialog asks for no reason. */
   readonly reason?: string;
   readonly run: (reason: string) => Promise<void>;
 }

@@ -1,10 +1,10 @@
-/** The fields of an entry of the log, those that name a thing with a link to its page. */
+/** The fields of a log entry; those that name a task, lease and so on link to its page. */
 import type { EntryRecord } from '../../browser.ts';
 import { jsonOf } from '../data/entry-json.ts';
 import { visible } from '../data/visible.ts';
 import { Name, NameLink } from './text.tsx';
 
-/** Where the subject of an entry has its page. */
+/** The view of each field that names a subject. */
 const PLACES: Readonly<Record<string, string>> = {
   task_id: 'tasks',
   name: 'leases',

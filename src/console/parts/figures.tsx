@@ -1,4 +1,4 @@
-/** Small drawings, by hand in SVG: a bar that drains, a line of the last minutes, a histogram. */
+/** Small hand-drawn SVG figures: a bar that drains, and a line of the last minutes. */
 import { durationText, tick } from '../data/clock.ts';
 
 /** What is left of a lease. `seenMs` is when `remainingMs` was true. */

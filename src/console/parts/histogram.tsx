@@ -1,4 +1,4 @@
-/** A histogram by hand in SVG: how many fell into each bucket of time. */
+/** A histogram as hand-drawn SVG: the count of each duration bucket. */
 import { countText } from '../data/clock.ts';
 
 export interface Bucket {

@@ -1,8 +1,8 @@
-/** Opaque JSON for reading: indented without being parsed, so that every number and every escape stays as it was written. */
+/** Indents opaque JSON without parsing it, so that every number and escape stays as written. */
 const OPENING = '{[';
 const CLOSING = '}]';
 
-/** Deeper levels are not indented further: the text of a deep nest would grow with the square of its depth. */
+/** Deeper levels are not indented further, or the text would grow with the square of the depth. */
 const INDENTED_MAX = 40;
 
 export function indented(text: string): string {
@@ -38,7 +38,7 @@ export function indented(text: string): string {
   return out;
 }
 
-/** The text of a field of an object, as it was written; null when the object has none. The text is known to be JSON. */
+/** The text of a field of an object, as written; null when the object lacks it. `text` must be valid JSON. */
 export function fieldText(text: string, field: string): string | null {
   let depth = 0;
   for (let at = 0; at < text.length; ) {
@@ -60,7 +60,7 @@ export function fieldText(text: string, field: string): string | null {
   return null;
 }
 
-/** Where the value that begins here ends: before the comma or bracket that is not its own. */
+/** The end of the value that starts here: before the comma or bracket that follows it. */
 function endOfValue(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length; ) {

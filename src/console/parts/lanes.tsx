@@ -1,6 +1,6 @@
 /**
- * Spans of time in lanes, one lane a holder or an attempt: a bar from start to end, a tick for every sign of life, a mark at an
- * end that was not chosen, and a flag for what arrived too late. Time runs from left to right under one axis.
+ * Time spans in lanes, one lane per holder or attempt: a bar from start to end, a tick for every sign of life, a mark
+ * at an involuntary end, and a flag for a late verdict. Time runs from left to right under one axis.
  */
 import { clockText, durationText } from '../data/clock.ts';
 

@@ -1,4 +1,4 @@
-/** What is said when there is nothing to show, when a question was refused, and while the first answer is on its way. */
+/** Notices for an empty result, a failed request, and the wait for the first answer. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Refused, server } from '../data/connection.ts';
@@ -9,7 +9,7 @@ export function Empty({ children }: { children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }
 
-/** Appears only when the answer takes a while: a flash of it would be flicker. */
+/** Appears only when the answer takes a while, to avoid flicker. */
 export function Loading() {
   const [isLate, setLate] = useState(false);
   useEffect(() => {
@@ -39,7 +39,7 @@ export function Fault({ fault }: { fault: unknown }) {
   );
 }
 
-/** Said of an earlier moment in the place of what the running server keeps in its memory only. */
+/** Replaces, at an earlier moment, data that the running server keeps only in memory. */
 export function NotInTheLog({ what }: { what: string }) {
   return (
     <p class="empty">
@@ -48,7 +48,7 @@ export function NotInTheLog({ what }: { what: string }) {
   );
 }
 
-/** The data of a feed, or what is to be said instead. */
+/** The data of a feed, or the notice instead. */
 export function Shown<T>({ feed, children }: { feed: Feed<T>; children: (data: T) => ComponentChildren }) {
   if (feed.data === null) return feed.fault === null ? <Loading /> : <Fault fault={feed.fault} />;
   return (

@@ -1,4 +1,4 @@
-/** A payload, result, checkpoint or value: small ones open, large ones folded, hidden ones said to be. */
+/** A payload, result, checkpoint or value: small ones expanded, large ones collapsed, hidden ones marked as hidden. */
 import { Json } from '../../browser.ts';
 import { countText } from '../data/clock.ts';
 import { visible } from '../data/visible.ts';
@@ -25,7 +25,7 @@ export function Opaque({ label, value }: { label: string; value: unknown }) {
   );
 }
 
-/** Line breaks and indentation are ours; everything else that cannot be seen is named. */
+/** Keeps the line breaks and indentation added here; shows every other invisible character by its code point. */
 function lines(text: string): string {
   return text
     .split('\n')

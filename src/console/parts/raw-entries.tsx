@@ -1,4 +1,4 @@
-/** Entries of the log as they are, folded. */
+/** Raw log entries, collapsed. */
 import { jsonOf } from '../data/entry-json.ts';
 import { visible } from '../data/visible.ts';
 
@@ -7,7 +7,7 @@ export function RawEntries({ entries }: { entries: readonly object[] }) {
   return (
     <details class="opaque">
       <summary>
-        Entries <span class="soft">{entries.length}, as the log has them</span>
+        Entries <span class="soft">{entries.length}, raw</span>
       </summary>
       <pre tabIndex={0}>{entries.map((entry) => visible(jsonOf(entry))).join('\n')}</pre>
     </details>

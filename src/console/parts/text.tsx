@@ -1,4 +1,4 @@
-/** Texts from outside and figures. Nothing in a name is hidden: see `visible.ts`. */
+/** User-supplied texts, and figures. Invisible characters of names are shown: see `visible.ts`. */
 import type { ComponentChildren } from 'preact';
 import { ageText, clockText, countText, durationText, tick } from '../data/clock.ts';
 import { hrefOf } from '../data/route.ts';
@@ -13,7 +13,7 @@ export function Name({ text, class: more = '' }: { text: string; class?: string 
   );
 }
 
-/** A name that leads to its own page. */
+/** A name that links to its page. */
 export function NameLink({ view, text }: { view: string; text: string }) {
   return (
     <a class="namelink" href={hrefOf(view, text)}>
@@ -31,7 +31,7 @@ export function Instant({ at }: { at: string | number }) {
   );
 }
 
-/** How long ago, as it grows. */
+/** The time since an instant, updated live. */
 export function Ago({ at }: { at: string | number }) {
   const ms = typeof at === 'number' ? at : Date.parse(at);
   return (

@@ -1,6 +1,6 @@
 /**
- * The bar of the time machine: which moment is shown, a scrubber over the whole log with its losses, stepping, playing, and the
- * way back. It exists only while an earlier moment is shown.
+ * The bar of the time machine: the displayed moment, a scrubber over the whole log with its losses, stepping, playing,
+ * and the way back to live. Shown only at an earlier moment.
  */
 import { useEffect, useState } from 'preact/hooks';
 import type { EntryRecord, EntryType } from '../../browser.ts';
@@ -36,7 +36,7 @@ const LOSS_TYPES: readonly EntryType[] = [
   'NameBroken',
   'NamesWiped',
 ];
-/** How far back losses are looked for: it is a pass over the log. */
+/** How far back losses are searched, because the server scans the log for them. */
 const LOSSES_BACK = 20_000;
 const LOSSES_MAX = 500;
 
@@ -111,7 +111,7 @@ function Scrubber({ range, at }: { range: LogRange; at: Position }) {
   const [low, high] = isSeq ? [range.first.seq, range.end.seq] : [range.first.atMs, range.end.atMs];
   const span = Math.max(1, high - low);
   const value = isSeq ? at.seq : momentMs();
-  // The thumb stays under the finger until the answers have caught up.
+  // The thumb keeps the dragged position until the answers have caught up.
   const [draft, setDraft] = useState<number | null>(null);
   useEffect(() => {
     if (!isScrubbing()) setDraft(null);
@@ -156,7 +156,7 @@ function Scrubber({ range, at }: { range: LogRange; at: Position }) {
   );
 }
 
-/** Where leases were lost, results refused and tasks died, for the marks above the scrubber. */
+/** The positions of lost leases, refused results and dead tasks, for the marks above the scrubber. */
 function useLosses(range: LogRange): void {
   useEffect(() => {
     let isOver = false;
@@ -192,9 +192,9 @@ function Controls({ range, at }: { range: LogRange; at: Position }) {
       >
         {isPlaying.value ? 'Stop' : 'Play'}
       </button>
-      <button type="button" onClick={move(1)} disabled={at.seq >= range.end.seq} title="One entry on: →">
+      <button type="button" onClick={move(1)} disabled={at.seq >= range.end.seq} title="One entry forward: →">
         <span aria-hidden="true">›</span>
-        <span class="sr">One entry on</span>
+        <span class="sr">One entry forward</span>
       </button>
       <label class="inline">
         Speed
@@ -238,7 +238,7 @@ function Controls({ range, at }: { range: LogRange; at: Position }) {
   );
 }
 
-/** The entry that made this moment. */
+/** The entry at the displayed moment. */
 function Entry({ seq }: { seq: number }) {
   const [entry, setEntry] = useState<EntryRecord | null>(null);
   useEffect(() => {

@@ -1,6 +1,6 @@
 /**
- * A long list of rows of one height, of which only those on the screen exist. `onReach` is told which rows those are, so that a view
- * asks the server for no others.
+ * A virtualised list of equally high rows: only visible rows are rendered. `onReach` receives the visible range, so
+ * that a view fetches no other rows.
  */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
@@ -52,7 +52,7 @@ export function Windowed({
   );
 }
 
-/** Rows are taller where they have two lines. */
+/** Whether the screen is narrow, where rows have two lines and are taller. */
 export function useNarrow(): boolean {
   const [isNarrow, setNarrow] = useState(matchMedia(NARROW).matches);
   useEffect(() => {

@@ -1,7 +1,7 @@
 /**
- * Actions on everything that matches a search. First a dry run says what would happen, then the reader gives a reason, then it
- * runs call by call, with its progress and the code of every task that was refused. The run does what the dry run has told:
- * it begins with the cursor of the dry run, so tasks created since are left alone.
+ * Bulk actions on everything that matches a search. First a dry run shows what would happen, then the user gives a
+ * reason, then the action runs call by call, showing its progress and the code of every refused task. The run starts
+ * with the cursor of the dry run, so tasks created since are left alone.
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { countText } from '../data/clock.ts';
@@ -14,13 +14,13 @@ type Action = 'requeue' | 'cancel' | 'kill' | 'purge';
 
 interface Tally {
   readonly matched: number;
-  /** Changed, or in a dry run what would be. */
+  /** How many were changed, or would be in a dry run. */
   readonly done: number;
   readonly refused: readonly { readonly task_id: string; readonly code: string }[];
 }
 
 const NONE: Tally = { matched: 0, done: 0, refused: [] };
-/** A dry run of more is cut short: it is enough to know that it is more. */
+/** A dry run stops after this many tasks; the exact number is then not needed. */
 const LOOK_MAX = 100_000;
 
 const ACTIONS: Readonly<Record<Action, { verb: string; says: string; done: string }>> = {
@@ -31,7 +31,7 @@ const ACTIONS: Readonly<Record<Action, { verb: string; says: string; done: strin
   },
   cancel: {
     verb: 'Cancel',
-    says: 'Waiting tasks end as DEAD. Running ones are told, may still complete in time, and are never leased again.',
+    says: 'Waiting tasks end as DEAD. Workers of running ones are told to stop and may still complete in time; the tasks are never leased again.',
     done: 'cancelled',
   },
   kill: {
@@ -97,7 +97,7 @@ function BulkDialog({
   const first = useRef<string | undefined>(undefined);
   const isStopping = useRef(false);
 
-  /** All calls of a run, one after the other. */
+  /** Runs all calls, one after the other. */
   const run = async (dryRun: boolean, words: string, told: (tally: Tally) => void): Promise<void> => {
     let cursor = dryRun ? undefined : first.current;
     let sum = NONE;
@@ -156,7 +156,7 @@ function BulkDialog({
             </p>
             <Refusals refused={planned.refused} says="would be refused" />
             <label class="stacked">
-              Why? It stands with each task.
+              Why? Recorded with each task.
               <input
                 value={reason}
                 maxLength={1_000}
@@ -182,7 +182,7 @@ function BulkDialog({
             <button
               type="button"
               onClick={() => {
-                // The call under way is waited for, so that what it did is told.
+                // The call in flight is awaited, so that its result is shown.
                 isStopping.current = true;
               }}
             >

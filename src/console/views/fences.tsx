@@ -1,4 +1,4 @@
-/** **Fences**: objects with their version and fence, and the writes that fences refused, as receipts. */
+/** **Fences**: objects with their version and fence, and the receipts of writes that fences refused. */
 import type { Body } from '../../browser.ts';
 import { durationText } from '../data/clock.ts';
 import { ask, isNotFound } from '../data/connection.ts';
@@ -16,7 +16,7 @@ type Receipt = Body<'receipt.list'>['receipts'][number];
 type ListedObject = Body<'object.list'>['objects'][number];
 
 const OBJECTS = 200;
-/** For how many objects the list of all receipts says how late each write was. */
+/** For how many objects the list of all receipts shows how late each write was. */
 const LATENESS_OBJECTS = 3;
 
 export function FencesPage() {
@@ -122,8 +122,8 @@ function Objects({ objects }: { objects: readonly ListedObject[] }) {
 }
 
 /**
- * When the lease with each number ended, from the history of the names. A history costs a pass over the end of the log, so it is
- * read again only when a write was refused since.
+ * When the lease with each number ended, from the history of the names. A history costs the server a scan of the end of
+ * the log, so it is read again only after another refused write.
  */
 function useLeaseEnds(names: readonly string[], newest: string): ReadonlyMap<number, number> {
   const feed = useFeed(
@@ -141,7 +141,7 @@ function useLeaseEnds(names: readonly string[], newest: string): ReadonlyMap<num
   return feed.data ?? new Map();
 }
 
-/** `ends`: when the lease with a number ended, as far as it is known. */
+/** `ends` maps a lease's number to when it ended, if known. */
 function Receipts({
   receipts,
   ends,

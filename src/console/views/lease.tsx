@@ -1,4 +1,4 @@
-/** One lease: who holds it, who waits and what blocks each, who held it before, and how each holding ended. */
+/** One lease: its holder, its waiters and what blocks each, its earlier holders, and how each holding ended. */
 import { useRef } from 'preact/hooks';
 import type { Body } from '../../browser.ts';
 import { authorityNow, clockText, countText, durationText, seenNow } from '../data/clock.ts';
@@ -31,7 +31,7 @@ type Waiter = Body<'lease.waiters'>['waiters'][number];
 
 export function LeasePage({ name }: { name: string }) {
   const isPast = moment.value !== null;
-  // Both in one feed: after a hand-over the new holder must not be shown as still waiting.
+  // One feed for both, or after a handover the new holder could be shown as still waiting.
   const feed = useFeed(`lease ${name}`, async (signal) => {
     const [lease, waiters] = await Promise.all([
       leaseOrFree(name, signal),
@@ -139,7 +139,7 @@ function askToGiveWay({ name, holder }: ShownLease): void {
       </ul>
     ),
     action: 'Ask the holder',
-    reason: 'Why? The holder is told.',
+    reason: 'Why? Sent to the holder.',
     run: async (reason) => {
       const { told } = await ask('lease.ask', { name, reason });
       if (!told) throw new Error('The holder could not be told: it has no live connection to this server.');
@@ -160,7 +160,7 @@ function askToBreak(lease: ShownLease, waiters: readonly Waiter[], again: () => 
         </li>
         <li>
           {next === undefined ? (
-            'No caller waits that could have it, so the name is free.'
+            'No waiting caller can have it, so the name becomes free.'
           ) : (
             <>
               <Name text={next.holder} /> is first in line and gets it.
@@ -175,7 +175,7 @@ function askToBreak(lease: ShownLease, waiters: readonly Waiter[], again: () => 
     ),
     action: 'Break the lease',
     isDangerous: true,
-    reason: 'Why? It stands in the log for ever.',
+    reason: 'Why? Recorded in the log.',
     run: async (reason) => {
       await ask('lease.break', { name, reason, lease_seq: leaseSeq });
       again();
@@ -253,10 +253,10 @@ function History({ name, seq }: { name: string; seq: number }) {
   const feed = useFeed(
     end === null ? null : `history ${name} ${seq} ${moment.value === null ? '' : end}`,
     (signal) => historyOfName(name, signal),
-    // A name that is held has another entry with every renewal, and is asked for then.
+    // A held name has a new entry with every renewal, which triggers a request.
     60_000,
   );
-  // The last drawing stays while the next one is on its way.
+  // The last drawing stays until the next one arrives.
   const last = useRef(feed.data);
   last.current = feed.data ?? last.current;
   const shown = last.current;

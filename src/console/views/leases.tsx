@@ -1,4 +1,4 @@
-/** **Leases**: every live lease by the prefix of its name, with what is left of it, its holder and its number. */
+/** **Leases**: all live leases by name prefix, with remaining time, holder and number. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { authorityNow, countText } from '../data/clock.ts';
 import { useFeed } from '../data/feed.ts';
@@ -50,7 +50,7 @@ export function LeasesPage() {
   );
 }
 
-/** All of them, by prefix. */
+/** All leases, grouped by prefix. */
 function Whole({ prefix }: { prefix: string }) {
   const known = useRef<ReadonlyMap<string, ShownLease>>(new Map());
   const feed = useFeed(`leases ${prefix}`, async (signal) => {
@@ -61,7 +61,7 @@ function Whole({ prefix }: { prefix: string }) {
       leases.push(...page.leases);
       cursor = page.next;
     } while (cursor !== null && leases.length < WHOLE_MAX);
-    // Between two earlier moments a lease that is not there did not go: the reader did.
+    // Between two earlier moments a missing lease did not end: the displayed moment moved.
     const shown = moment.peek() === null ? withGone(leases, known.current, authorityNow()) : leases;
     known.current = new Map(shown.map((lease) => [lease.name, lease]));
     return shown;
@@ -119,7 +119,7 @@ function LeaseHead() {
 }
 
 function GroupRow({ group }: { group: LeaseGroup }) {
-  const { prefix, leases, seats } = group;
+  const { prefix, leases, slots } = group;
   const live = leases.filter(({ goneMs }) => goneMs === null).length;
   return (
     <div class="lease-row group" role="row">
@@ -127,19 +127,19 @@ function GroupRow({ group }: { group: LeaseGroup }) {
         {prefix === '' ? <span class="soft">other names</span> : <Name text={prefix} />}{' '}
         <span class="soft">{countText(live)}</span>
       </span>
-      {seats.length > 0 && (
-        <span role="cell" class="seats">
-          {seats.map(({ seat, lease }) => (
+      {slots.length > 0 && (
+        <span role="cell" class="slots">
+          {slots.map(({ slot, lease }) => (
             <span
-              key={seat}
-              class={`seat ${lease === null || lease.goneMs !== null ? '' : 'taken'}`}
+              key={slot}
+              class={`slot ${lease === null || lease.goneMs !== null ? '' : 'taken'}`}
               title={
                 lease === null || lease.goneMs !== null
-                  ? `Slot ${seat} is free`
-                  : `Slot ${seat}: ${visible(lease.holder)}`
+                  ? `Slot ${slot} is free`
+                  : `Slot ${slot}: ${visible(lease.holder)}`
               }
             >
-              {seat}
+              {slot}
             </span>
           ))}
         </span>
@@ -191,7 +191,7 @@ function LeaseRow({ lease }: { lease: ShownLease }) {
   );
 }
 
-/** More than a page: in the order of the server; only what is on the screen is asked for again. */
+/** More than one page: in the server's order; only visible pages are polled. */
 function Pages({ prefix }: { prefix: string }) {
   const isNarrow = useNarrow();
   const [pages, setPages] = useState<

@@ -1,4 +1,4 @@
-/** **Log**: every entry as it becomes durable, by type, and from any position on. */
+/** **Log**: entries as they become durable, filtered by type, and from any position on. */
 import type { EntryRecord, EntryType } from '../../browser.ts';
 import { clockText, isPaused } from '../data/clock.ts';
 import { useLogTail } from '../data/log-tail.ts';
@@ -81,7 +81,7 @@ export function LogPage() {
       </p>
       <Fault fault={fault} />
       {entries.length === 0 ? (
-        <Empty>No such entry among those looked at.{isPast ? '' : ' New ones appear here.'}</Empty>
+        <Empty>No matching entry among those searched.{isPast ? '' : ' New ones appear here.'}</Empty>
       ) : (
         <ol class="log" aria-label="Entries">
           {(from === null ? entries : [...entries].reverse()).map((entry) => (

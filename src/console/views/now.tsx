@@ -41,7 +41,7 @@ export function NowPage({ feed }: { feed: Feed<Watch> }) {
   );
 }
 
-/** The worst come first; a longer list hides the queues below it. */
+/** The worst come first; a longer list would hide the queues below. */
 const TROUBLES_SHOWN = 6;
 
 function Troubles({ status, overview }: { status: Status; overview: Overview | null }) {
@@ -73,7 +73,7 @@ function Troubles({ status, overview }: { status: Status; overview: Overview | n
   );
 }
 
-/** What the log knows of the authority at an earlier moment. */
+/** The authority at an earlier moment, as far as the log records it. */
 function PastAuthority({
   status: { seq, last_commit: at, counts, guard_holder: guard },
 }: {
@@ -180,7 +180,7 @@ function AuthorityCard({
   );
 }
 
-/** A standby looks at the guard several times a second. */
+/** A standby polls the guard several times a second, so this long a silence is shown as a warning. */
 const SILENT_MS = 10_000;
 
 function Standbys({ standbys }: Pick<Overview, 'standbys'>) {

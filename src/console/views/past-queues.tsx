@@ -1,4 +1,4 @@
-/** Queues at an earlier moment: what the log knows of them. Workers, rates and what a limit held back are not in it. */
+/** Queues at an earlier moment, as far as the log records them: not workers, rates, or tasks held back by limits. */
 import type { Body } from '../../browser.ts';
 import { ask } from '../data/connection.ts';
 import { useFeed } from '../data/feed.ts';

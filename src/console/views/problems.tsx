@@ -1,4 +1,4 @@
-/** What is wrong now, as sentences: a pure function of what the server knows. The worst first. */
+/** The current problems as sentences, worst first: a pure function of the server's state. */
 import type { ComponentChildren } from 'preact';
 import { clockText, countText, durationText } from '../data/clock.ts';
 import { type QueueTrouble, queueTrouble } from '../data/queue-trouble.ts';
@@ -14,7 +14,7 @@ export interface Trouble {
 }
 
 const NAMES_MAX = 3;
-/** The server warns in its log from here on. */
+/** From this difference on the server also warns in its log. */
 const TIME_OFF_MS = 60_000;
 
 export function troublesOf(status: Status, overview: Overview | null): Trouble[] {

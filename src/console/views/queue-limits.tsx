@@ -23,7 +23,7 @@ export function QueueLimits({
     <section>
       <h2>Limits</h2>
       {limits === undefined ? (
-        <Empty>None: as many tasks run at once as workers ask for.</Empty>
+        <Empty>None: workers get as many tasks as they ask for.</Empty>
       ) : (
         <ul class="limits">
           {limits.max_leased !== undefined && <li>At most {limits.max_leased} of its tasks run at once.</li>}
@@ -102,12 +102,12 @@ function LimitsDialog({ queue, limits, onClose }: { queue: string; limits: Limit
         <NumberField name="count" label="Starts" value={limits.rate?.count} />
         <NumberField
           name="seconds"
-          label="in so many seconds"
+          label="per this many seconds"
           value={limits.rate === undefined ? undefined : limits.rate.per_ms / 1_000}
         />
         <label class="inline">
           <input type="checkbox" name="per_key" defaultChecked={limits.rate?.per_key ?? false} />
-          Starts count for each key by itself
+          Count starts per key
         </label>
         <Fault fault={fault} />
         <div class="buttons">

@@ -1,4 +1,4 @@
-/** Queues in a row each: what they hold, how fast they drain. */
+/** One row per queue: what it holds and how fast it drains. */
 import { durationText } from '../data/clock.ts';
 import { type Overview, type QueueOverview, type Rates, recentRate } from '../data/watch.ts';
 import { Sparkline } from '../parts/figures.tsx';

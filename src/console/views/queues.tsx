@@ -1,4 +1,4 @@
-/** **Queues**: what each holds, its workers and limits; one queue with how long its tasks wait and run. */
+/** **Queues**: what each holds, its workers and limits; for one queue also how long its tasks wait and run. */
 import type { Body } from '../../browser.ts';
 import { ask, may } from '../data/connection.ts';
 import type { Feed } from '../data/feed.ts';
@@ -59,7 +59,7 @@ export function QueuePage({ name, feed }: { name: string; feed: Feed<Watch> }) {
         <PastCard counts={listed.data} />
       ) : seen === undefined ? (
         feed.data !== null && (
-          <Empty>This queue has no task now. It comes into being with its first one.</Empty>
+          <Empty>This queue has no task now. A queue is created by its first task.</Empty>
         )
       ) : (
         <QueueCard queue={seen} />

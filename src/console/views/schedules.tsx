@@ -1,4 +1,4 @@
-/** **Schedules**: when each is due next, what came of the last time; fire, pause, edit. */
+/** **Schedules**: when each is due next and the outcome of the last time; fire, pause, edit. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Body, Json, type Requests } from '../../browser.ts';
 import { ageText, clockText } from '../data/clock.ts';
@@ -262,7 +262,7 @@ function pause({ name, paused }: Schedule, again: () => void): void {
 function remove({ name }: Schedule): void {
   confirm({
     title: `Remove ${visible(name)}?`,
-    says: <p>It fires no more. Tasks that it created stay.</p>,
+    says: <p>It no longer fires. Tasks that it created stay.</p>,
     action: 'Remove the schedule',
     isDangerous: true,
     run: async () => {
@@ -272,7 +272,7 @@ function remove({ name }: Schedule): void {
   });
 }
 
-/** A schedule as the server takes it, in JSON: every field can be set, and the server says what is wrong. */
+/** Edits a schedule as the server's JSON: every field can be set, and the server reports errors. */
 function EditDialog({ schedule, onClose }: { schedule: Schedule | null; onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [name, setName] = useState(schedule?.name ?? '');
@@ -350,7 +350,7 @@ const EDITABLE = [
 ] as const;
 
 function editable(schedule: Schedule): string {
-  // Null: it is not set, or the payload is damaged, which must not be saved as the value null.
+  // Null fields are unset, or a damaged payload, which must not be saved as the value null.
   const fields = EDITABLE.filter((field) => (schedule[field] ?? null) !== null).map((field) => {
     const value: unknown = schedule[field];
     return `${JSON.stringify(field)}:${value instanceof Json ? value.text() : JSON.stringify(value)}`;
@@ -358,7 +358,7 @@ function editable(schedule: Schedule): string {
   return indented(`{${fields.join(',')}}`);
 }
 
-/** The payload is passed on as it is written; everything else is parsed. */
+/** Passes the payload on as written and parses all other fields. */
 function fieldsOf(text: string): Record<string, unknown> {
   const fields = JSON.parse(text) as Record<string, unknown>;
   const payload = fieldText(text, 'payload');

@@ -1,4 +1,4 @@
-/** **Sessions**: intent → session → leases as one line each; start and stop; a busy rejection leads to the session in the way. */
+/** **Sessions**: intent → session → leases, one line each; start and stop. A busy rejection links to the blocking session. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Body } from '../../browser.ts';
 import { ask, may } from '../data/connection.ts';
@@ -44,7 +44,7 @@ export function SessionsPage() {
         {({ sessions, next_cursor: next }) => (
           <>
             {sessions.length === 0 ? (
-              <Empty>No session was asked for.</Empty>
+              <Empty>No session was requested.</Empty>
             ) : (
               <SessionTable sessions={sessions} />
             )}
@@ -138,7 +138,7 @@ const SAYS: Readonly<Record<string, string>> = {
   R_PIPELINE_START_FAILED: 'The pipeline did not start',
   R_PROCESS_ENDED: 'The pipeline ended by itself',
   R_SHUTDOWN: 'The orchestrator shut down',
-  R_IDLE_TIMEOUT: 'Its client fell silent',
+  R_IDLE_TIMEOUT: 'Its client stopped sending heartbeats',
 };
 
 function Reason({ session, sessions }: { session: Session; sessions: readonly Session[] }) {
@@ -192,8 +192,8 @@ function StartDialog({ onClose }: { onClose: () => void }) {
       <form onSubmit={(event) => void submit(event)}>
         <h2 id="start-title">Start a session</h2>
         <p>
-          The intent is written down at once; the orchestrator takes the leases and starts the pipeline. The
-          same intent again gives the session that is there.
+          The intent is recorded at once; the orchestrator takes the leases and starts the pipeline. The
+          same intent again returns the existing session.
         </p>
         <label class="stacked">
           Type
@@ -300,7 +300,7 @@ export function SessionPage({ id }: { id: string }) {
                 </Field>
               )}
               {session.last_heartbeat_at !== undefined && (
-                <Field label="Client last heard of">
+                <Field label="Last client heartbeat">
                   <Ago at={session.last_heartbeat_at} />
                 </Field>
               )}
@@ -332,7 +332,7 @@ function stop(session: Session, again: () => void): void {
         <li>
           {session.state === 'NEW'
             ? 'It has not started: it is cancelled at once.'
-            : 'The orchestrator ends its pipeline (SIGTERM, then SIGKILL) and gives its leases back.'}
+            : 'The orchestrator ends its pipeline (SIGTERM, then SIGKILL) and releases its leases.'}
         </li>
         <li>The same intent starts a new session afterwards.</li>
       </ul>

@@ -1,4 +1,4 @@
-/** The states of a task as a drawing, with the one it is in. */
+/** Draws the states of a task and highlights the current one. */
 type State = 'WAITING' | 'LEASED' | 'COMPLETED' | 'FAILED' | 'DEAD';
 
 interface Box {

@@ -1,4 +1,4 @@
-/** One task: where it is in its life, each attempt in a lane, what it carries, and why it is not running. */
+/** One task: its state, each attempt in a lane, its payload and result, and why it is not running. */
 import type { Body } from '../../browser.ts';
 import { authorityNow, countText, durationText, seenNow } from '../data/clock.ts';
 import { ask, may } from '../data/connection.ts';
@@ -204,7 +204,7 @@ function requeue({ task_id: id, queue }: Task, again: () => void): void {
       </ul>
     ),
     action: 'Requeue',
-    reason: 'Why? It stands with the new task.',
+    reason: 'Why? Recorded with the new task.',
     run: async (reason) => {
       await ask('task.requeue', { task_id: id, reason });
       again();
@@ -219,7 +219,7 @@ function cancel({ task_id: id, state, worker_id: worker }: Task, again: () => vo
       state === 'LEASED' ? (
         <ul>
           <li>
-            <Name text={worker ?? ''} /> is told to stop with its next sign of life. It is not stopped by
+            <Name text={worker ?? ''} /> is told to stop with its next heartbeat. It is not stopped by
             force.
           </li>
           <li>If it completes in time, that counts. Otherwise the task ends as DEAD with this lease.</li>
@@ -230,7 +230,7 @@ function cancel({ task_id: id, state, worker_id: worker }: Task, again: () => vo
       ),
     action: 'Cancel the task',
     isDangerous: true,
-    reason: 'Why? It stands with the task.',
+    reason: 'Why? Recorded with the task.',
     run: async (reason) => {
       await ask('task.cancel', { task_id: id, reason });
       again();
@@ -295,7 +295,7 @@ function Attempts({ task }: { task: Task }) {
         )}
       </h2>
       {attempts.length === 0 ? (
-        <Empty>No worker has had it{data.isWhole ? ' yet' : ' in that part of the log'}.</Empty>
+        <Empty>No worker has leased it{data.isWhole ? ' yet' : ' in that part of the log'}.</Empty>
       ) : (
         <>
           <Lanes
@@ -379,7 +379,7 @@ function Contents({ task }: { task: Task }) {
 
 interface Link {
   readonly id: string;
-  /** Null when it was forgotten. */
+  /** Null when it has been forgotten. */
   readonly state: Task['state'] | null;
 }
 

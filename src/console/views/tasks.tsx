@@ -1,4 +1,4 @@
-/** **Tasks**: search with qualifiers, results by index, and actions on everything that matches. */
+/** **Tasks**: search with qualifiers, indexed results, and bulk actions on everything that matches. */
 import { useState } from 'preact/hooks';
 import type { Body } from '../../browser.ts';
 import { authorityNow, countText } from '../data/clock.ts';
@@ -28,7 +28,7 @@ const EXAMPLES = [
 
 export function TasksPage() {
   const text = route.value.query.q ?? '';
-  // The instants of older: and newer: stay the same while one looks at the result.
+  // The instants of older: and newer: stay fixed while the result is shown.
   const [search, setSearch] = useState({ text, query: parseTaskQuery(text, authorityNow()) });
   if (search.text !== text) setSearch({ text, query: parseTaskQuery(text, authorityNow()) });
   const { query } = search;
@@ -122,7 +122,7 @@ function Results({ query }: { query: TaskQuery }) {
         {({ tasks, hasMore }) => (
           <>
             {tasks.length === 0 ? (
-              <Empty>{hasMore ? 'None among those looked at so far.' : 'No task matches.'}</Empty>
+              <Empty>{hasMore ? 'No match among those searched so far.' : 'No task matches.'}</Empty>
             ) : (
               <TaskTable tasks={tasks} />
             )}

@@ -1,4 +1,4 @@
-/** **Workers**: which were heard of lately, and what each holds. */
+/** **Workers**: those seen recently, and what each holds. */
 import { ask } from '../data/connection.ts';
 import { useFeed } from '../data/feed.ts';
 import { hrefOf, moment } from '../data/route.ts';
@@ -22,7 +22,7 @@ export function WorkersPage() {
           {(workers) =>
             workers.length === 0 ? (
               <Empty>
-                No worker has asked for tasks. After a restart of the server the list begins empty.
+                No worker has asked for tasks. The list is empty after a restart of the server.
               </Empty>
             ) : (
               <WorkerTable workers={workers} />
@@ -57,7 +57,7 @@ export function WorkerPage({ id }: { id: string }) {
         <Shown feed={worker}>
           {(seen) =>
             seen === 'silent' ? (
-              <p class="lead">It was not heard of in the last ten minutes.</p>
+              <p class="lead">It was not seen in the last ten minutes.</p>
             ) : (
               <p class="lead">
                 Last heard of <Ago at={seen.last_heartbeat} /> ago
