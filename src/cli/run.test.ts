@@ -48,7 +48,12 @@ function shellWith(plain: Shell): Shell {
           told.push(order);
           if (order.do !== 'signal') return;
           const { id, signal: by } = order;
-          received({ is: 'ended', id, end: { code: null, signal: by }, isStopped: false } satisfies FromKeeper);
+          received({
+            is: 'ended',
+            id,
+            end: { code: null, signal: by },
+            isStopped: false,
+          } satisfies FromKeeper);
         },
         close: () => undefined,
         kill: () => undefined,

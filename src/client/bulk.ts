@@ -117,7 +117,7 @@ function many(
 
 function isIds(which: BulkFilter | TaskIds): which is TaskIds {
   if (typeof which !== 'object' || which === null)
-    throw new TypeError('Give a filter, or ids one after the other.');
+    throw new TypeError('Pass a filter, or an iterable of task ids.');
   return Symbol.asyncIterator in which || Symbol.iterator in which;
 }
 

@@ -109,7 +109,7 @@ export const RETRY_OPTIONS = ['maxFailures', 'backoff', 'maxBackoff'];
 export function assertDefinition(definition: unknown): void {
   if (typeof definition === 'object' && typeof (definition as { name?: unknown } | null)?.name === 'string')
     return;
-  throw new TypeError('A task is named by what defineTask gives, not by a text or anything else.');
+  throw new TypeError('Pass the definition that defineTask returned, not a task name or anything else.');
 }
 
 /** Without schemas, values are typed as declared and not checked at run time. */

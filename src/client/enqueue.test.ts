@@ -145,7 +145,9 @@ describe('enqueue', () => {
     'refuses %j in the place of a definition',
     async (given) => {
       await expect(lh.enqueue(given as never, 1)).rejects.toThrow(TypeError);
-      expect(() => lh.work(given as never, {}, () => 1)).toThrow('A task is named by what defineTask gives');
+      expect(() => lh.work(given as never, {}, () => 1)).toThrow(
+        'Pass the definition that defineTask returned',
+      );
       expect(wire.sent).toEqual([]);
     },
   );

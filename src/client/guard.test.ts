@@ -167,7 +167,7 @@ describe('a guard', () => {
       timers: world.timers,
       newToken: world.newToken,
     });
-    await expect(browser.guard(GUARD, () => 1)).rejects.toThrow(/this world has none to end/);
+    await expect(browser.guard(GUARD, () => 1)).rejects.toThrow(/set endsProcess to false/);
   });
 
   it('ends the process when the thread that watches it dies', async () => {

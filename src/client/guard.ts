@@ -83,7 +83,9 @@ export class Guard {
   private ending(): ProcessEnding {
     const { ending } = this.world;
     if (ending !== undefined) return ending;
-    throw new TypeError('A guard ends its process when it is lost, and this world has none to end.');
+    throw new TypeError(
+      'A lost guard must end its process, which is not possible here; set endsProcess to false.',
+    );
   }
 
   /** The outcome of `main` as a function that returns or throws it; null when `main` did not end within its grace. */

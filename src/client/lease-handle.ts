@@ -165,7 +165,8 @@ export class LeaseHandle extends Handle implements Lease {
 export class LeaseSetHandle extends Handle implements LeaseSet {
   get write(): LeaseSet['write'] {
     return async (name, value, options) => {
-      if (!this.names.includes(name)) throw new TypeError(`The name "${name}" is none of this lease.`);
+      if (!this.names.includes(name))
+        throw new TypeError(`The name "${name}" does not belong to this lease.`);
       return this.writeObject(name, value, options);
     };
   }

@@ -8,9 +8,9 @@ const SAYS: Readonly<Record<Loss, string>> = {
   superseded: 'was granted again to its holder, and the newer grant fences this one out',
   broken: 'was ended before its time: broken, or wiped',
   unreachable: 'could not be renewed in time',
-  released: 'has been given back',
+  released: 'has been released',
   killed: 'ended because the task was killed',
-  cancelled: 'is to end because the task was cancelled',
+  cancelled: 'will end because the task was cancelled',
   restored: 'ended because the log was restored from a backup',
 };
 
@@ -33,7 +33,7 @@ export class LeaseLostError extends LeaseholdError {
 
 function endOf({ loss, taskId }: ErrorDetails['LEASE_LOST']): string {
   const isSaid = loss === 'released' && taskId !== undefined;
-  return isSaid ? 'has been given back: the task has already ended for this handler' : SAYS[loss];
+  return isSaid ? 'has been released: the task has already ended for this handler' : SAYS[loss];
 }
 
 function subjectOf({ names = [], taskId }: ErrorDetails['LEASE_LOST']): string {

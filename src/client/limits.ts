@@ -27,7 +27,7 @@ export function wireLimits(limits: Limits | null, what: string): WireLimits {
   }
   const rate = queue.rate ?? perKey.rate;
   if (queue.rate !== undefined && perKey.rate !== undefined)
-    throw new TypeError(`The limits of ${what} have two rates: give that of the queue or that of each key.`);
+    throw new TypeError(`The limits of ${what} have two rates; give one, for the queue or per key.`);
   return {
     max_leased: queue.concurrency ?? null,
     max_leased_per_key: perKey.concurrency ?? null,

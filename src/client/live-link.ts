@@ -118,7 +118,9 @@ export class LiveLink {
     this.#timeoutMs = timeoutMs;
     this.target = target;
     this.#began = momentOf(world.clock);
-    this.#watch = world.timers.after(OPENING_MS, () => this.#break(`did not begin within ${OPENING_MS} ms`));
+    this.#watch = world.timers.after(OPENING_MS, () =>
+      this.#break(`did not open the live connection within ${OPENING_MS} ms`),
+    );
     const { url, server, token } = target;
     this.#socket = sockets.open(
       { url: url + LIVE_PATH, server, protocol: LIVE_PROTOCOL, token },

@@ -59,7 +59,8 @@ export function routed(operation: Operation, request: Fields): Routed | Problem 
     const value = rest[field];
     delete rest[field];
     const encoded = typeof value === 'string' && value !== '' ? percentEncoded(value) : null;
-    if (encoded === null) return invalid(`The field ${field} must be text that can stand in a path.`);
+    if (encoded === null)
+      return invalid(`The field ${field} must be valid, non-empty text: it is part of the path.`);
     path += encoded + pieces[index + 1]!;
   }
   if (method === 'GET') return { method, path: path + queryText(rest), body: null };

@@ -575,7 +575,7 @@ describe('the options of a worker', () => {
 
   it('and its handlers are checked: none, two for one task, no function', () => {
     expect(() => lh.work([])).toThrow(/at least one task/);
-    expect(() => lh.work(undefined as never, () => 1)).toThrow(/what defineTask gives/);
+    expect(() => lh.work(undefined as never, () => 1)).toThrow(/definition that defineTask returned/);
     expect(() => lh.work([null] as never)).toThrow(/jobs made by job/);
     expect(() => lh.work([job(mail, () => 1), job(mail, () => 2)])).toThrow(/two handlers/);
     expect(() => lh.work(mail, {}, undefined as never)).toThrow(/no function/);

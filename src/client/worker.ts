@@ -306,7 +306,7 @@ export class RunningWorker implements Worker {
   private readonly abortRuns = (): void => {
     if (this.stage !== 'finishing') return;
     this.stage = 'aborting';
-    const reason = new WorkerStopping('The worker is stopping, and the time it had for that is over.');
+    const reason = new WorkerStopping('The worker is stopping, and its grace period is over.');
     this.retryEnd.abort(reason);
     for (const run of this.runs.values()) if (!run.isSettling) run.abort(reason);
     this.timer?.cancel();

@@ -14,7 +14,11 @@ export interface Channel {
   close(): void;
 }
 
-export function openChannel(stream: Duplex, received: (message: unknown) => void, ended: () => void): Channel {
+export function openChannel(
+  stream: Duplex,
+  received: (message: unknown) => void,
+  ended: () => void,
+): Channel {
   let text = '';
   let isOpen = true;
   const end = (): void => {

@@ -58,9 +58,7 @@ export function QueuePage({ name, feed }: { name: string; feed: Feed<Watch> }) {
       {isPast ? (
         <PastCard counts={listed.data} />
       ) : seen === undefined ? (
-        feed.data !== null && (
-          <Empty>This queue has no task now. A queue is created by its first task.</Empty>
-        )
+        feed.data !== null && <Empty>This queue has no task now. A queue is created by its first task.</Empty>
       ) : (
         <QueueCard queue={seen} />
       )}

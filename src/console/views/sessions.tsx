@@ -192,8 +192,8 @@ function StartDialog({ onClose }: { onClose: () => void }) {
       <form onSubmit={(event) => void submit(event)}>
         <h2 id="start-title">Start a session</h2>
         <p>
-          The intent is recorded at once; the orchestrator takes the leases and starts the pipeline. The
-          same intent again returns the existing session.
+          The intent is recorded at once; the orchestrator takes the leases and starts the pipeline. The same
+          intent again returns the existing session.
         </p>
         <label class="stacked">
           Type

@@ -219,8 +219,7 @@ function cancel({ task_id: id, state, worker_id: worker }: Task, again: () => vo
       state === 'LEASED' ? (
         <ul>
           <li>
-            <Name text={worker ?? ''} /> is told to stop with its next heartbeat. It is not stopped by
-            force.
+            <Name text={worker ?? ''} /> is told to stop with its next heartbeat. It is not stopped by force.
           </li>
           <li>If it completes in time, that counts. Otherwise the task ends as DEAD with this lease.</li>
           <li>It is never leased again.</li>

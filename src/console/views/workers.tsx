@@ -21,9 +21,7 @@ export function WorkersPage() {
         <Shown feed={feed}>
           {(workers) =>
             workers.length === 0 ? (
-              <Empty>
-                No worker has asked for tasks. The list is empty after a restart of the server.
-              </Empty>
+              <Empty>No worker has asked for tasks. The list is empty after a restart of the server.</Empty>
             ) : (
               <WorkerTable workers={workers} />
             )
