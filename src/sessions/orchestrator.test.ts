@@ -394,6 +394,7 @@ describe('a session', () => {
     const { pipelines } = await stage.orchestrate();
     await stage.intent('news');
     expect(await stage.stateOf(await stage.intent('news', 'slow'))).toBe('FAILED R_LEASE_BUSY REJECTED_BUSY');
+    expect(await stage.stateOf(await stage.intent('news', 'nope'))).toBe('FAILED R_LEASE_BUSY REJECTED_BUSY');
     await stage.intent('sport');
     expect(await stage.stateOf(await stage.intent('films'))).toBe('FAILED R_NO_TUNER REJECTED_NO_TUNER');
     expect(pipelines.started.map(({ slot }) => slot)).toEqual(['0', '1']);

@@ -18,7 +18,7 @@ import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Problem, Reply } from '../protocol/problem.ts';
 import { type Moment, momentOf } from '../seams/deadline.ts';
 import { AUTHORITY_ID } from './authority-id.ts';
-import { filled, type OrchestratorConfig, type PipelineProfile } from './config.ts';
+import { filled, type OrchestratorConfig } from './config.ts';
 import { endText, type Pipeline, type PipelineEnd } from './pipelines.ts';
 import { LOST_GRACE_MS, leaseSpan, limitsWithin, type Span, type Timing } from './timing.ts';
 import type { OrchestratorWorld } from './world.ts';
@@ -115,17 +115,6 @@ export class SessionRun {
   /** Resolves when the session has ended and everything is reported. */
   async live(): Promise<void> {
     const intent = this.task.payload.parse() as Intent;
-    const profile = Object.hasOwn(this.host.config.profiles, intent.profileID)
-      ? this.host.config.profiles[intent.profileID]!
-      : null;
-    if (profile === null) {
-      this.host.world.say('info', 'a session has an unknown profile', {
-        session_id: this.id,
-        profile: intent.profileID,
-      });
-      await this.report('start_failed', `There is no profile ${intent.profileID}.`);
-      return;
-    }
     const claim = await this.claim();
     this.isClaiming = false;
     this.host.changed();
@@ -133,7 +122,8 @@ export class SessionRun {
     const isClear = await this.host.clearSlot(this);
     if (this.host.isEnding) await this.end('shutdown');
     if (this.wanted !== 'RUN') return this.reportEnd(null);
-    await this.reportEnd(isClear ? await this.runPipeline(intent, profile, claim) : notClear(claim));
+    const end = isClear ? await this.runPipeline(intent, claim) : notStarted(notClear(claim));
+    await this.reportEnd(end);
   }
 
   /** The authority reported its state. */
@@ -228,11 +218,18 @@ export class SessionRun {
   }
 
   /** Runs the pipeline from start to end. */
-  private async runPipeline(intent: Intent, profile: PipelineProfile, claim: Claim): Promise<PipelineEnd> {
+  private async runPipeline(intent: Intent, claim: Claim): Promise<PipelineEnd> {
     const { world, guardSpan, authorityId } = this.host;
+    const { profiles } = this.host.config;
     const { slot, leaseSeq } = claim;
-    const { serviceRef = '', recordingID = '', start_ms = 0 } = intent;
+    const { serviceRef = '', recordingID = '', start_ms = 0, profileID } = intent;
     const session_id = this.id;
+    // Looked for only now: a service that is busy is busy for an unknown profile too.
+    const profile = Object.hasOwn(profiles, profileID) ? profiles[profileID] : undefined;
+    if (profile === undefined) {
+      world.say('info', 'a session has an unknown profile', { session_id, profile: profileID });
+      return notStarted(`There is no profile ${profileID}.`);
+    }
     const command = filled(profile.command, {
       serviceRef,
       recordingID,
@@ -373,8 +370,12 @@ function eventOf(wanted: 'RUN' | 'STOP', end: PipelineEnd | null): SessionEvent 
   return end.is === 'not-started' ? 'start_failed' : 'process_ended';
 }
 
-function notClear({ slot }: Claim): PipelineEnd {
-  return { is: 'not-started', says: `The previous pipeline on slot ${slot} has not ended.` };
+function notStarted(says: string): PipelineEnd {
+  return { is: 'not-started', says };
+}
+
+function notClear({ slot }: Claim): string {
+  return `The previous pipeline on slot ${slot} has not ended.`;
 }
 
 function shortened(text: string): string {
