@@ -1,6 +1,7 @@
 /**
  * Carries calls over one live connection at a time, to the server that the wire has chosen, opened with the first call
- * that needs it. When it cannot be opened, calls go over HTTP until a later call makes the next attempt.
+ * that needs it. When it cannot be opened, calls go over HTTP. Later calls begin further attempts but do not wait for
+ * them: a proxy that never answers an upgrade would delay every renewal until its lease is over.
  */
 import type { Told } from '../protocol/live-frames.ts';
 import type { Moment } from '../seams/deadline.ts';
@@ -69,8 +70,9 @@ export class LiveCarrier implements LinkEvents {
   take(call: PendingCall): boolean {
     const link = this.#usable();
     if (link === null) return false;
-    link.add(call);
-    return true;
+    const isFurtherAttempt = link.target.index === this.#failedIndex;
+    if (!isFurtherAttempt) link.add(call);
+    return !isFurtherAttempt;
   }
 
   get isOpen(): boolean {

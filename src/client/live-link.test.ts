@@ -330,6 +330,23 @@ describe('where an upgrade is refused', () => {
     }
   });
 
+  it('or never answered, only calls of the first attempt wait for it: a renewal would come too late', async () => {
+    const first = create();
+    await world.settle();
+    opened[0]!.events.ended({ why: 'unreachable', says: 'The handshake has timed out.', code: 1006 });
+    await world.finish(first);
+    await world.advance(5_000);
+    expect(await world.finish(create())).toMatchObject({ ok: true });
+    expect([opened.length, opened[1]!.isDropped, http.sent.length]).toEqual([2, false, 2]);
+    const socket = await live();
+    expect([transport.connection.current.state, socket.isHeld]).toEqual(['live', false]);
+    const next = create();
+    await world.settle();
+    socket.answerAll();
+    await world.finish(next);
+    expect(http.sent).toHaveLength(2);
+  });
+
   it('and no server is reached, calls are retried and the state is away', async () => {
     http.fate = () => 'refused';
     const call = later(create());
