@@ -35,10 +35,14 @@ beforeEach(() => {
 });
 
 describe('a signal to end', () => {
-  it('asks, and the same Ctrl-C passed on by npm is no second one', () => {
-    send('SIGINT');
+  it.each([
+    ['SIGINT', 'npm passes on the Ctrl-C of the terminal'],
+    ['SIGTERM', 'timeout signals its command and the group'],
+    ['SIGHUP', 'a shell and its terminal both send it'],
+  ] as const)('asks, and the same %s once more is no second one: %s', (signal, _) => {
+    send(signal);
     nowMs = 199;
-    send('SIGINT');
+    send(signal);
     expect(heard).toEqual(['asked']);
   });
 
@@ -52,11 +56,10 @@ describe('a signal to end', () => {
   });
 
   it.each([
-    ['SIGTERM', 'SIGTERM'],
     ['SIGINT', 'SIGTERM'],
     ['SIGTERM', 'SIGINT'],
-    ['SIGHUP', 'SIGHUP'],
-  ] as const)('hurries at once when %s is followed by %s, which no terminal does', (first, second) => {
+    ['SIGTERM', 'SIGHUP'],
+  ] as const)('hurries at once when %s is followed by %s, which no program does', (first, second) => {
     send(first);
     send(second);
     expect(heard).toEqual(['asked', `hurried by ${second}`]);
@@ -71,6 +74,7 @@ describe('a signal to end', () => {
       hurried: () => heard.push('hurried'),
     });
     send('SIGTERM');
+    nowMs = 200;
     send('SIGTERM');
     expect(heard).toEqual(['asked', 'hurried', `143, saying ${says}`]);
   });

@@ -1,7 +1,7 @@
 /**
- * Signals that ask a program to end: the first one in order, a second one at once. One Ctrl-C may arrive twice, because
- * npm and npx forward what the terminal has already sent to the whole process group: two SIGINT less than 200 ms apart
- * count as one.
+ * Signals that ask a program to end: the first one in order, a second one at once. One request may arrive twice: npm and
+ * npx forward the Ctrl-C that the terminal has already sent to the whole process group, and timeout(1) signals its
+ * command and then the group. So the same signal twice in less than 200 ms counts once.
  */
 import { constants } from 'node:os';
 import type { ProcessEnding } from '../seams/process-ending.ts';
@@ -23,7 +23,7 @@ interface SignalHandlers {
 }
 
 const ENDING: readonly SignalName[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-/** npm forwards a signal at once, and a user does not press twice as fast. */
+/** Signals are forwarded at once, and a user does not press twice as fast. */
 const SAME_MS = 200;
 
 /** Listens as long as the process lives: a second signal may also arrive while connections are being closed. */
@@ -63,7 +63,7 @@ export function onRepeatedSignals(
       asked(signal);
       return;
     }
-    const isSame = signal === 'SIGINT' && first.signal === signal && atMs - first.atMs < SAME_MS;
+    const isSame = first.signal === signal && atMs - first.atMs < SAME_MS;
     if (!isSame) hurried(signal);
   });
 }

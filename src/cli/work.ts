@@ -101,7 +101,7 @@ A missing program is reported before any task is leased: exit 127, or 126 when i
 When a lease is lost the program and its whole process group are ended. When the task is cancelled they get SIGTERM with
 the next renewal, and SIGKILL after --grace; exit 0 still completes it, anything else ends it as DEAD. SIGTERM and SIGINT
 drain: no new tasks, running programs may finish within --grace, the rest are ended and their tasks handed back. A second
-signal does so at once; a second SIGINT within 200 ms is the same Ctrl-C, forwarded by npm.`,
+signal does so at once; the same signal within 200 ms counts as one, because npm and timeout send it twice.`,
     )
     .action((queue: string, command: string[], options: WorkOptions) => {
       if (queue === '') throw wrongUsage('The queue has no name.');

@@ -42,8 +42,8 @@ describe('an orchestrator', () => {
     await bench.ready('news', 'stubborn');
     orchestrator.kill('SIGTERM');
     await orchestrator.says(/stopping/);
-    orchestrator.kill('SIGTERM');
-    expect((await orchestrator.ended).status).toBe(143);
+    orchestrator.kill('SIGINT');
+    expect((await orchestrator.ended).status).toBe(130);
     await until('the end of the pipeline', () => bench.alive.length === 0);
   });
 
