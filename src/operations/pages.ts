@@ -57,7 +57,7 @@ export const PAGES = {
     method: 'GET',
     scope: null,
     type: 'text/plain',
-    refusals: ['UPGRADE_REQUIRED'],
+    refusals: ['UNAUTHENTICATED', 'UPGRADE_REQUIRED'],
     does: 'Upgrades to a WebSocket that carries every operation; docs/protocol.md describes it.',
   },
   backup: {

@@ -82,7 +82,8 @@ const state = (word: string): Schema => ({
   example: { status: word },
 });
 
-export const PAGE_CONTENTS: Readonly<Record<PageName, Schema>> = {
+/** A live connection has none: the request upgrades, or is refused. */
+export const PAGE_CONTENTS: Readonly<Record<Exclude<PageName, 'live'>, Schema>> = {
   batch: { schema: BATCH_REPLY, example: BATCH_EXAMPLE.reply },
   log: {
     schema: { type: 'string', description: 'One JSON object a line, each of them an Entry.' },
@@ -105,7 +106,6 @@ export const PAGE_CONTENTS: Readonly<Record<PageName, Schema>> = {
     },
     example: SESSION_EVENTS_EXAMPLE,
   },
-  live: { schema: { type: 'string', description: 'Never sent: the request upgrades, or is refused.' } },
   backup: { schema: { description: 'A tar archive.' } },
   metrics: {
     schema: { type: 'string', description: 'The text format of Prometheus.' },

@@ -16,7 +16,7 @@ interface Response {
   readonly $ref?: string;
   readonly description: string;
   readonly headers?: Record<string, { readonly $ref: string }>;
-  readonly content: Record<string, Content>;
+  readonly content?: Record<string, Content>;
 }
 interface Parameter {
   readonly $ref?: string;
@@ -78,7 +78,7 @@ const items = Object.entries(document.paths).flatMap(([path, methods]) =>
 const itemOf = (name: string): Item => items.find((each) => each.name === name)!.item;
 const contentsOf = (item: Item): Content[] => [
   ...Object.values(item.requestBody?.content ?? {}),
-  ...Object.values(item.responses).flatMap((response) => Object.values(open(response).content)),
+  ...Object.values(item.responses).flatMap((response) => Object.values(open(response).content ?? {})),
 ];
 
 describe('the reader of schemas', () => {
@@ -199,7 +199,8 @@ describe.each(Object.keys(table) as Name[])('in the OpenAPI text, %s', (name) =>
     for (const [status, response] of Object.entries(item.responses)) {
       expect(status).toMatch(/^[1-5]\d\d$/);
       expect(open(response).description).not.toBe('');
-      expect(Object.keys(open(response).headers ?? {})).toContain('X-Request-Id');
+      // A connection that is upgraded has frames instead, with ids of their own.
+      if (status !== '101') expect(Object.keys(open(response).headers ?? {})).toContain('X-Request-Id');
     }
     for (const parameter of parameters) {
       expect(['path', 'query', 'header']).toContain(parameter.in);
@@ -216,14 +217,15 @@ describe.each(Object.keys(table) as Name[])('in the OpenAPI text, %s', (name) =>
   });
 
   it('asks for the token it needs', () => {
-    expect(item.security).toEqual(scope === null ? [] : [{ bearer: scope === 'any' ? [] : [scope] }]);
+    const none = name === 'live' ? [{ bearer: [] }, {}] : [];
+    expect(item.security).toEqual(scope === null ? none : [{ bearer: scope === 'any' ? [] : [scope] }]);
     if (scope !== null) expect(item.description).toContain(scope);
   });
 
   it('has its refusals under their statuses, and no others', () => {
     const found: [string, number][] = [];
     for (const [status, response] of Object.entries(item.responses)) {
-      const content = open(response).content['application/problem+json'];
+      const content = open(response).content?.['application/problem+json'];
       if (content === undefined) continue;
       const [, narrowed] = content.schema!.allOf as [Schema, { properties: { code: { enum: string[] } } }];
       for (const code of narrowed.properties.code.enum) found.push([code, Number(status)]);
@@ -251,6 +253,14 @@ describe.each(Object.keys(table) as Name[])('in the OpenAPI text, %s', (name) =>
       expect(complaints(parameter.schema, parameter.example, resolve)).toEqual([]);
     }
     expect(method === 'GET' || item.requestBody === undefined || contentsOf(item)[0]!.example).toBeTruthy();
+  });
+});
+
+describe('in the OpenAPI text, the live connection', () => {
+  it('upgrades, and takes a token without needing one before the first message', () => {
+    expect(Object.keys(itemOf('live').responses)).toEqual(expect.arrayContaining(['101', '401', '426']));
+    expect(Object.keys(itemOf('live').responses)).not.toContain('200');
+    expect(itemOf('live').security).toEqual([{ bearer: [] }, {}]);
   });
 });
 
@@ -313,7 +323,7 @@ describe('in the OpenAPI text', () => {
 
   it('a repeated task.create has a reply of its own', () => {
     expect(Object.keys(itemOf('task.create').responses)).toEqual(expect.arrayContaining(['200', '201']));
-    expect(itemOf('task.create').responses[200]!.content['application/json']!.example).toMatchObject({
+    expect(itemOf('task.create').responses[200]!.content!['application/json']!.example).toMatchObject({
       duplicate: true,
     });
   });
@@ -383,7 +393,7 @@ describe('in the OpenAPI text', () => {
   it('an intent that finds a session in the way says which, and when to come back', () => {
     const { headers, content } = open(itemOf('intent.accept').responses[409]!);
     expect(Object.keys(headers!)).toContain('Retry-After');
-    expect(content['application/problem+json']!.examples!.LEASE_HELD!.value).toHaveProperty('session_id');
+    expect(content!['application/problem+json']!.examples!.LEASE_HELD!.value).toHaveProperty('session_id');
   });
 
   it.each(Object.keys(REFUSALS) as RefusalCode[])(

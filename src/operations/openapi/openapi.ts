@@ -222,6 +222,7 @@ function pageItem(name: PageName, page: Page): Schema {
   const body = PAGE_REQUESTS[name];
   return {
     ...headOf(name, page),
+    ...(name === 'live' ? LIVE_ACCESS : {}),
     tags: ['page'],
     parameters: [
       ...parameters.map(({ place, field, example }) => parameterOf(place, field, example)),
@@ -229,12 +230,19 @@ function pageItem(name: PageName, page: Page): Schema {
     ],
     ...(body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': body } } }),
     responses: {
-      200: {
-        description: 'The answer.',
-        headers: headerRef('X-Request-Id'),
-        content: { [page.type]: PAGE_CONTENTS[name] },
-      },
+      ...(name === 'live' ? UPGRADED : { 200: pageAnswer(page, PAGE_CONTENTS[name]) }),
       ...problemResponses(name),
     },
   };
+}
+
+/** Browsers cannot send the header. */
+const LIVE_ACCESS = {
+  description: 'Any token, in the `Authorization` header or in the first message.',
+  security: [{ bearer: [] }, {}],
+};
+const UPGRADED = { 101: { description: 'The connection is a WebSocket from here on.' } };
+
+function pageAnswer({ type }: Page, content: Schema): Schema {
+  return { description: 'The answer.', headers: headerRef('X-Request-Id'), content: { [type]: content } };
 }
