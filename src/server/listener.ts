@@ -157,7 +157,7 @@ export function makeListener(
   });
   app.server.on('connect', (request: IncomingMessage, socket: Socket) => {
     const refusal: Refusal = { refused: 'METHOD_NOT_ALLOWED', detail: 'This server is not a proxy.' };
-    answerSocket(socket, refusal, keptId(request) ?? nextId(), `allow: ${METHODS.join(', ')}`);
+    answerSocket(socket, refusal, '/', keptId(request) ?? nextId(), `allow: ${METHODS.join(', ')}`);
   });
   if (basePath !== '') app.server.on('upgrade', (request: IncomingMessage) => strip(basePath, request));
   onUpgrade(
@@ -291,9 +291,9 @@ function condemn(
   refusal: Refusal | null,
   requestId: string,
 ): void {
-  if (owed === undefined) answerSocket(socket, refusal, requestId);
+  if (owed === undefined) answerSocket(socket, refusal, '/', requestId);
   else if (refusal === null || owed.headersSent) socket.destroy();
-  else owed.once('finish', () => answerSocket(socket, refusal, requestId));
+  else owed.once('finish', () => answerSocket(socket, refusal, '/', requestId));
 }
 
 function answerPlainly(response: ServerResponse, refusal: Refusal, path: string, requestId: string): void {
@@ -308,10 +308,11 @@ function answerPlainly(response: ServerResponse, refusal: Refusal, path: string,
   response.writeHead(told.status, headers).end(text);
 }
 
-/** Answers on a socket that has no parsed request, then closes the connection. */
+/** Answers on a socket without a response, then closes the connection. `path` is `/` where none is known. */
 export function answerSocket(
   socket: Socket,
   refusal: Refusal | null,
+  path: string,
   requestId: string,
   ...more: string[]
 ): void {
@@ -320,7 +321,7 @@ export function answerSocket(
     return;
   }
   const told = problem(refusal);
-  const text = problemText(told, '/', requestId);
+  const text = problemText(told, path, requestId);
   const head = [
     `HTTP/1.1 ${told.status} ${STATUS_CODES[told.status]}`,
     `content-type: ${PROBLEM_TYPE}`,

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { invalid } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
-import { CLOSES, LIVE_LIMITS, LIVE_PROTOCOL } from '../protocol/live-frames.ts';
+import { CLOSES, LIVE_LIMITS, LIVE_PATH, LIVE_PROTOCOL } from '../protocol/live-frames.ts';
 import { problem } from '../protocol/problem.ts';
 import type { Timer, Timers } from '../seams/clock.ts';
 import type { AccessControl } from './access-control.ts';
@@ -80,7 +80,7 @@ export class LiveConnections {
   private refuse(request: IncomingMessage, socket: Socket, requestId: string, refusal: Refusal): void {
     this.server.counts.refused(refusal.refused);
     this.server.onAttempt(request, requestId, problem(refusal).status);
-    answerSocket(socket, refusal, requestId);
+    answerSocket(socket, refusal, LIVE_PATH, requestId);
   }
 
   /** Waits for one short message with the token. A peer that is refused may not send more than that either. */

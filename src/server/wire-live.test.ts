@@ -52,7 +52,7 @@ describe('opening a live connection', () => {
     ['an unknown version of the protocol', { 'sec-websocket-version': '7' }, 'INVALID_ARGUMENT'],
     ['no key', { 'sec-websocket-key': 'x' }, 'INVALID_ARGUMENT'],
   ])('is refused with a problem for %s', async (_, headers, code) => {
-    expect(await knock(await startServed(), headers)).toMatchObject({ code });
+    expect(await knock(await startServed(), headers)).toMatchObject({ code, instance: LIVE_PATH });
   });
 
   it('needs a token that is known, from outside the allowed network not even that', async () => {
