@@ -58,7 +58,9 @@ export class LanGuard {
     if (this.isOpen) return null;
     const client = this.clientOf(peer, forwardedFor);
     if (client === null) return 'The X-Forwarded-For header has an entry that is not an IP address.';
-    return this.allowed.has(client) ? null : 'Requests from this address are not served.';
+    return this.allowed.has(client)
+      ? null
+      : `Requests from ${client} are not served: no --allow-net has this address.`;
   }
 
   /**

@@ -253,7 +253,8 @@ describe('with allowed networks', () => {
     const served = await startServed({ ...everywhere, allowNets: ['10.0.0.0/8'] });
     for (const path of ['/v1/status', '/healthz', '/', '/nothing']) {
       const { code, detail } = expectProblem(await served.send('GET', path, { token: tokenOf('*') }), path);
-      expect([code, detail]).toEqual(['FORBIDDEN', 'Requests from this address are not served.']);
+      const says = 'Requests from 127.0.0.1 are not served: no --allow-net has this address.';
+      expect([code, detail]).toEqual(['FORBIDDEN', says]);
     }
   });
 
