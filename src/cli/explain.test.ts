@@ -7,6 +7,7 @@ import { COMMAND_CODES } from './command-codes.ts';
 import { lastLine } from './ending.ts';
 import { EXIT } from './exit-codes.ts';
 import { SESSION_REASONS } from './session-reasons.ts';
+import { SKIP_CODES } from './skip-codes.ts';
 import { TASK_REASONS } from './task-reasons.ts';
 import { WHY_CODES } from './why-codes.ts';
 
@@ -28,6 +29,7 @@ describe('explain', () => {
     ['the end of a session', SESSION_REASONS],
     ['the end of a task', TASK_REASONS],
     ['why a task is not running', WHY_CODES],
+    ['why a due time was skipped', SKIP_CODES],
     ['a command itself', COMMAND_CODES],
   ])('knows every code of %s', async (_, table: Readonly<Record<string, { readonly says: string }>>) => {
     for (const [code, { says }] of Object.entries(table)) {

@@ -10,6 +10,7 @@ import { nearWords } from './near-words.ts';
 import { sayLines, show, showList } from './output.ts';
 import { SESSION_REASONS } from './session-reasons.ts';
 import type { Shell } from './shell.ts';
+import { SKIP_CODES } from './skip-codes.ts';
 import { TASK_REASONS } from './task-reasons.ts';
 import { WHY_CODES } from './why-codes.ts';
 
@@ -97,6 +98,11 @@ const EXPLAINED: readonly Explained[] = [
     Object.fromEntries(Object.entries(TASK_REASONS).map(([code, row]) => [code, { state: 'DEAD', ...row }])),
     () => 'a task ended DEAD',
     'The reason of a task, not a refusal.',
+  ),
+  ...kind(
+    SKIP_CODES,
+    () => 'why a due time of a schedule was skipped',
+    'In the entry of a due time, not a refusal.',
   ),
   ...kind(WHY_CODES, () => 'why a task is not running', 'An answer of `leasehold task why`, not a refusal.'),
   ...kind(
