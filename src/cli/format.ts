@@ -18,6 +18,11 @@ export function duration(ms: number): string {
   return `${Math.floor(hours / 24)}d ${hours % 24}h`;
 }
 
+/** Who is in the way of a lease. */
+export function heldText(name: string, holder: string, remainingMs = 0): string {
+  return `${name} is held by ${holder} for another ${duration(remainingMs)} unless it is renewed.`;
+}
+
 /** An instant of the server relative to the local clock: for display only, never for a decision. */
 export function ago(instant: string, nowMs: number): string {
   const ms = nowMs - Date.parse(instant);

@@ -10,7 +10,7 @@ import { defaulted, durationMs, fileArgument, limitOption, wholeNumber } from '.
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { ENTRY_COLUMNS } from './entries.ts';
 import { answered, EXIT, Failure, refused } from './failure.ts';
-import { ago, duration, fieldLines, shortened, visible } from './format.ts';
+import { ago, duration, fieldLines, heldText, shortened, visible } from './format.ts';
 import { type Columns, pagesOf, show, showList } from './output.ts';
 import { type ReadOptions, readCommand, withReads } from './reads.ts';
 import type { Shell } from './shell.ts';
@@ -136,7 +136,8 @@ function acquireCommand(shell: Shell): Command {
         });
         if (!reply.ok && reply.code === 'LEASE_HELD') {
           const wayOut = wait === 0 ? ' --wait 1m waits in line for it.' : '';
-          throw refused('LEASE_HELD', `${reply.detail}${wayOut}`, EXIT.notAcquired);
+          const held = heldText(name, reply.holder!, reply.remaining_ms);
+          throw refused('LEASE_HELD', `${held}${wayOut}`, EXIT.notAcquired);
         }
         const grant = answered(reply);
         if (tokenFile !== undefined) await keepToken(shell, lh, grant, tokenFile);

@@ -20,7 +20,7 @@ import { boundedMs, defaulted, durationMs } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { hurriedInterrupts } from './ending-signals.ts';
 import { EXIT, Failure, refused, startFailure } from './failure.ts';
-import { duration } from './format.ts';
+import { heldText } from './format.ts';
 import type { Server, Shell } from './shell.ts';
 
 /** Signals that are forwarded, because the program has its own terminal session. */
@@ -200,10 +200,7 @@ function notAcquired(name: string, problem: Problem): Failure {
   const { code, detail, holder, remaining_ms: remainingMs } = problem;
   // A grant that was over before it could be confirmed was not acquired either.
   const isContention = code === 'LEASE_HELD' || code === 'LEASE_NOT_HELD' || code === 'LEASE_EXPIRED';
-  const who =
-    code === 'LEASE_HELD' && holder !== undefined
-      ? `${name} is held by ${holder} for another ${duration(remainingMs ?? 0)} unless it is renewed.`
-      : detail;
+  const who = code === 'LEASE_HELD' && holder !== undefined ? heldText(name, holder, remainingMs) : detail;
   return refused(code, who, isContention ? EXIT.notAcquired : undefined);
 }
 
