@@ -160,9 +160,11 @@ describe('the doctor', () => {
     // A first segment, made and never written to.
     const segment = disk.paths().find((path) => path.endsWith('.seg'))!;
     await disk.open(segment.replace(DIR, '/empty'), { create: true });
-    const { code, out } = await check('--data', '/empty');
+    const { code, out, levels } = await check('--data', '/empty');
     expect(code).toBe(0);
-    expect(out).toContain('/empty holds an empty log, not in use');
+    expect(out).toContain('/empty holds an empty log, not in use, with an unfinished write at its end');
+    // A log that was cut to nothing looks the same.
+    expect([levels['data directory'], out]).toEqual(['note', expect.stringContaining('restore a backup')]);
   });
 
   it('says in one line why there is no TLS', async () => {

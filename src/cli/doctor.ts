@@ -269,9 +269,15 @@ async function checkLog({ files }: DoctorMeans, dir: string): Promise<Finding> {
   try {
     const { firstSeq, lastSeq, epoch, inUseBy, isInUse, torn } = await statLog(files, dir);
     const owner = inUseBy === null ? 'not in use' : ownerText(inUseBy, isInUse);
-    const tail = torn === null ? '' : ', with an unfinished write at its end';
     const content = lastSeq === 0 ? 'an empty log' : `seq ${firstSeq} to ${lastSeq}, epoch ${epoch}`;
-    return { check, level: 'ok', says: `${dir} holds ${content}, ${owner}${tail}` };
+    const says = `${dir} holds ${content}, ${owner}`;
+    if (torn === null) return { check, level: 'ok', says };
+    const unfinished = { check, says: `${says}, with an unfinished write at its end` };
+    // While the log is in use it is most likely the batch that is being written.
+    if (isInUse) return { ...unfinished, level: 'ok' };
+    const advice =
+      'A crash leaves that, and the next start cuts it. After a clean stop it is damage: restore a backup.';
+    return { ...unfinished, level: 'note', advice };
   } catch (fault) {
     if (!(fault instanceof Error)) throw fault;
     const advice =
