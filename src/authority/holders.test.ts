@@ -79,6 +79,17 @@ describe('the holder of a name', () => {
     expect(told).toEqual([]);
   });
 
+  it('is not told of the next grant when its renewal was answered in the batch that released the name', () => {
+    const { subscription, told } = subscribed();
+    holders.holdName(subscription, 'n', 5);
+    holders.holdName(subscription, 'o', 5);
+    happens({ type: 'NameReleased', name: 'n', leaseSeq: 5 });
+    holders.holdName(subscription, 'n', 5);
+    holders.holdName(subscription, 'o', 5);
+    happens(granted(), granted('o'));
+    expect(told).toEqual([lost(5, 'superseded', 'o')]);
+  });
+
   it('is the one that renewed it last', () => {
     const [one, other] = [subscribed(), subscribed()];
     holders.holdName(one.subscription, 'n', 5);
@@ -142,5 +153,13 @@ describe('the holder of a task', () => {
     happens({ type: 'TaskCompleted', task: 't', leaseSeq: 5, result: null, writes: [] });
     happens({ type: 'TaskDead', task: 't', leaseSeq: 5, reason: 'no', detail: null });
     expect(told).toEqual([]);
+  });
+
+  it('is forgotten when its extension was answered in the batch of its verdict', () => {
+    const { subscription } = subscribed();
+    holders.holdTask(subscription, 5);
+    happens({ type: 'TaskCompleted', task: 't', leaseSeq: 5, result: null, writes: [] });
+    holders.holdTask(subscription, 5);
+    expect(subscription.tasks.size).toBe(0);
   });
 });

@@ -49,6 +49,8 @@ export class Holders {
   private readonly listeners = new Set<HolderListener>();
   private subscriptions = 0;
   private readonly missed = new Map<number, HolderNews>();
+  /** Leases that the newest batch ended by their holder's word; a renewal in the same batch is answered after that. */
+  private readonly givenUp = new Set<number | string>();
   private unfollow: (() => void) | null = null;
 
   constructor(feed: Feed) {
@@ -82,6 +84,7 @@ export class Holders {
 
   /** A reply that names the holder was sent. */
   holdName(subscription: HolderSubscription, name: string, leaseSeq: number): void {
+    if (this.givenUp.size > 0 && this.givenUp.has(grantOf(name, leaseSeq))) return;
     const before = this.byName.get(name);
     const current = before?.names.get(name) ?? leaseSeq;
     // Two grants of a name in one batch: their replies may leave in any order.
@@ -97,6 +100,7 @@ export class Holders {
   }
 
   holdTask(subscription: HolderSubscription, leaseSeq: number): void {
+    if (this.givenUp.has(leaseSeq)) return;
     const before = this.byTask.get(leaseSeq);
     if (before !== undefined && before !== subscription) before.tasks.delete(leaseSeq);
     this.byTask.set(leaseSeq, subscription);
@@ -123,9 +127,11 @@ export class Holders {
     this.unfollow?.();
     this.unfollow = null;
     this.missed.clear();
+    this.givenUp.clear();
   }
 
   private readonly look = (entries: readonly LoggedEntry[]): void => {
+    this.givenUp.clear();
     for (let index = 0; index < entries.length; index++)
       this.note(entries[index]!.entry, entries[index]!.seq);
   };
@@ -137,6 +143,7 @@ export class Holders {
         return;
       case 'NameReleased':
         this.forgetName(entry.name, entry.leaseSeq);
+        this.givenUp.add(grantOf(entry.name, entry.leaseSeq));
         return;
       case 'NameExpired':
         return this.loseName(entry.name, entry.leaseSeq, 'expired');
@@ -148,6 +155,7 @@ export class Holders {
       case 'TaskFailed':
       case 'TaskReleased':
         this.forgetTask(entry.leaseSeq);
+        this.givenUp.add(entry.leaseSeq);
         return;
       case 'LeaseExpired':
         return this.loseTask(entry.task, entry.leaseSeq, 'expired');
@@ -220,6 +228,11 @@ export class Holders {
     else if (news.type === 'lost') this.forgetTask(leaseSeq);
     subscription.notify(news);
   }
+}
+
+/** Names that were granted together have one number. */
+function grantOf(name: string, leaseSeq: number): string {
+  return `${leaseSeq} ${name}`;
 }
 
 function taskOf(task: number | string, leaseSeq: number): Subject {
