@@ -60,7 +60,13 @@ export function pageHandlers(
 
   /** Sends the head of a stream. False for a HEAD request, which is then done. */
   const begin = ({ request, response, requestId }: Exchange, type: string): boolean => {
-    response.writeHead(200, { 'content-type': type, 'x-request-id': requestId, 'cache-control': 'no-store' });
+    response.writeHead(200, {
+      'content-type': type,
+      'x-request-id': requestId,
+      'cache-control': 'no-store',
+      // A proxy that collects what it passes on would hold entries back for as long as few come.
+      'x-accel-buffering': 'no',
+    });
     response.flushHeaders();
     if (request.method !== 'HEAD') return true;
     response.end();

@@ -103,6 +103,7 @@ describe('the log as it grows', () => {
     const stream = await served.stream('/v1/log?from=1&follow=1');
     expect([stream.status, stream.headers['content-type']]).toEqual([200, 'application/x-ndjson']);
     expect(stream.headers['x-request-id']).toMatch(/./);
+    expect(stream.headers['x-accel-buffering']).toBe('no');
     expect(await take(stream, 2)).toEqual([1, 2]);
     await pause('b');
     expect(await take(stream, 1)).toEqual([3]);
