@@ -1,5 +1,6 @@
-/** Checks the options of a call, in one place for all transports. */
+/** Checks the operation and the options of a call, in one place for all transports. */
 import type { Problem } from '../protocol/problem.ts';
+import { OPERATION_ROWS } from './operation-table.ts';
 import { isObject } from './reply-text.ts';
 import { invalid } from './request-text.ts';
 import type { CallOptions, TransportOptions } from './transport.ts';
@@ -36,4 +37,10 @@ export function unknownToCallers(options: CallOptions | undefined): Problem | nu
   if (!isObject(options)) return null;
   const own = ['isRenewal', 'isTokenOwn'].find((name) => name in options);
   return own === undefined ? null : invalid(`The option ${own} is unknown.`);
+}
+
+/** The compiler knows the names; a program without it is told as over the wire. */
+export function unknownOperation(operation: unknown): Problem | null {
+  const isKnown = typeof operation === 'string' && Object.hasOwn(OPERATION_ROWS, operation);
+  return isKnown ? null : invalid(`There is no operation ${String(operation)}; docs/http.md lists them all.`);
 }

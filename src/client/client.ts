@@ -9,7 +9,7 @@ import type { Entry, EntryOf } from '../protocol/entry-shapes.ts';
 import type { EntryType } from '../protocol/entry-types.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
 import type { Reply } from '../protocol/problem.ts';
-import { unknownToCallers } from './call-options.ts';
+import { unknownOperation, unknownToCallers } from './call-options.ts';
 import type { Connection } from './connection.ts';
 import type { Lease, LeaseSet } from './held.ts';
 import type { Identity, Status } from './infos.ts';
@@ -162,7 +162,7 @@ export class Client implements AsyncDisposable {
     request: Requests[Op],
     options?: CallOptions,
   ): Promise<Reply<Body<Op>>> {
-    const refused = unknownToCallers(options);
+    const refused = unknownOperation(operation) ?? unknownToCallers(options);
     return refused === null ? this.#transport.call(operation, request, options) : Promise.resolve(refused);
   }
 

@@ -139,6 +139,16 @@ describe.each(WAYS)('the options of a call, with a handle of %s', (_, make) => {
     });
   });
 
+  it('come behind an operation; one that does not exist is INVALID_ARGUMENT', async () => {
+    for (const operation of ['task.make', 'constructor', undefined]) {
+      expect(await lh.call(operation as Anything, {} as Anything)).toMatchObject({
+        ok: false,
+        code: 'INVALID_ARGUMENT',
+        detail: `There is no operation ${operation}; docs/http.md lists them all.`,
+      });
+    }
+  });
+
   it('may be an AbortController, which has a signal', async () => {
     const giveUp = new AbortController();
     expect(await lh.call('task.list', {}, giveUp)).toMatchObject({ ok: true });
