@@ -25,6 +25,10 @@ const AT_A_TIME: Readonly<Record<ReadKind, number>> = {
 const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
 /** Shorter answers are read at once. */
 const SHORT_BYTES_MAX = 32 * 1024;
+/**
+ * How long a client may read nothing. A socket starts its timeout once more when the kernel took a part of the last write, so
+ * it may be twice as long.
+ */
 const STALL_MS = 60_000;
 /** How long a client may read nothing while others wait for room. */
 const PRESSED_STALL_MS = 10_000;
