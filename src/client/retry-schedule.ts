@@ -7,7 +7,10 @@ import type { Clock } from '../seams/clock.ts';
 import type { Duration } from './durations.ts';
 
 export interface RetryOptions {
-  /** The maximum number of attempts per server, including the first. Default 8; 100 with several servers. */
+  /**
+   * The maximum number of attempts per server, including the first. Default 8, 100 with several servers; no limit when `within`
+   * is given.
+   */
   readonly tries?: number;
   /** How long a call may be retried after its first failure. Default '5s'; '30s' with several servers. */
   readonly within?: Duration;
@@ -51,7 +54,7 @@ export class RetrySchedule {
     const kind = Number(servers > 1);
     this.#clock = clock;
     this.#servers = servers;
-    this.#tries = tries ?? TRIES[kind]!;
+    this.#tries = tries ?? (maxMs === undefined ? TRIES[kind]! : Number.POSITIVE_INFINITY);
     this.#maxMs = maxMs ?? MAX_MS[kind]!;
     this.delayMaxMs = delayMaxMs ?? DELAY_MAX_MS[kind]!;
   }
