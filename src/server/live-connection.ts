@@ -68,11 +68,11 @@ export class LiveConnection {
   readonly path = LIVE_PATH;
   readonly requestId: string;
   readonly caller: Caller;
-  /** Whether the peer has sent anything since the last ping. */
-  isHeard = true;
   private readonly context: LiveContext;
   private readonly ws: WebSocket;
   private readonly socket: Socket;
+  /** How many bytes the peer had sent at the last ping; -1 when it may have been paused since. */
+  private bytesAtPing = -1;
   private inFlight = 0;
   private leasedBytes = 0;
   private readonly waiting = new Map<number, LiveCall>();
@@ -100,16 +100,13 @@ export class LiveConnection {
     this.outbox = new LiveOutbox(context, ws, socket, {
       isGone: this.isGone,
       resumed: () => {
-        this.isHeard = true;
+        this.bytesAtPing = -1;
       },
       sent: () => {
         if (this.heldReads.length > 0) this.beginReads();
       },
     });
     ws.on('message', this.take);
-    ws.on('pong', () => {
-      this.isHeard = true;
-    });
     // While the connection is paused, a peer that reads nothing for this long is cut.
     socket.on('timeout', () => ws.terminate());
     this.outbox.flush();
@@ -130,7 +127,6 @@ export class LiveConnection {
   }
 
   private readonly take = (data: Buffer, isBinary: boolean): void => {
-    this.isHeard = true;
     // A peer may keep sending after the close frame, for example when its token was dropped.
     if (this.isGone()) return;
     if (isBinary) return this.malformed('Frames are text.');
@@ -399,11 +395,15 @@ export class LiveConnection {
     });
   }
 
-  /** Pings the peer; false when it has not answered the previous ping. */
+  /**
+   * Pings the peer; false when it has sent nothing since the previous ping. A peer that sends a long frame over a slow line
+   * cannot answer before the frame ends.
+   */
   ping(): boolean {
     if (this.outbox.isPaused) return true;
-    if (!this.isHeard) return false;
-    this.isHeard = false;
+    const { bytesRead } = this.socket;
+    if (bytesRead === this.bytesAtPing) return false;
+    this.bytesAtPing = bytesRead;
     this.ws.ping();
     return true;
   }

@@ -1,4 +1,5 @@
 // The live connection over the wire: who may open one, what frames are, how operations are answered, and how it ends.
+import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { HeldEngine } from '../../test/support/held-engine.ts';
 import { timersWithout } from '../../test/support/held-timers.ts';
@@ -415,4 +416,28 @@ describe('a peer that is gone without a word', () => {
     gone.ws.resume();
     expect(await gone.closed).toMatchObject({ code: 1006 });
   });
+
+  it('is one that sends nothing, not one that is still sending a frame', async () => {
+    const { timers, held: looks } = timersWithout(PING_MS);
+    const served = await startServed({ timers });
+    const [slow, there] = [await served.live(), await served.live()];
+    const socket = (slow.ws as unknown as { readonly _socket: Socket })._socket;
+    const frame = maskedFrame('[["ping",7]]');
+    // A pong would be in the middle of it.
+    slow.ws.pause();
+    for (let at = 0; at < frame.length; at += 4) {
+      socket.write(frame.subarray(at, at + 4));
+      for (let turn = 0; turn < 3; turn++) await there.call('status.get');
+      looks.shift()!();
+    }
+    slow.ws.resume();
+    await slow.until(() => slow.frames.length > 1);
+    expect(slow.frames.at(-1)!.at(-1)).toEqual(['pong', 7]);
+  });
 });
+
+/** A text frame of a client, masked with nothing. */
+function maskedFrame(text: string): Buffer {
+  const head = Buffer.from([0x81, 0x80 + text.length, 0, 0, 0, 0]);
+  return Buffer.concat([head, Buffer.from(text)]);
+}
