@@ -118,11 +118,11 @@ export function enqueueIn<Input>(
   options: EnqueueInOptions = {},
 ): Promise<{ readonly taskId: string }> {
   // The prefix keeps an id from looking like a command-line option.
-  const newId = (): string => `o${systemIds.token()}`;
+  const world = { newId: () => `o${systemIds.token()}`, wallMs: () => systemClock.wallMs() };
   const traces = options.trace === undefined ? openTelemetry() : undefined;
-  if (traces === undefined) return enterTask(tx, definition, input, options, newId);
+  if (traces === undefined) return enterTask(tx, definition, input, options, world);
   return traces.sending({ queue: definition.name, taskId: options.taskId }, (trace) =>
-    enterTask(tx, definition, input, trace === undefined ? options : { ...options, trace }, newId),
+    enterTask(tx, definition, input, trace === undefined ? options : { ...options, trace }, world),
   );
 }
 

@@ -107,6 +107,24 @@ describe('enqueue', () => {
     expect(Date.parse(made.due_at) - Date.parse(made.created_at)).toBe(60_000);
   });
 
+  it('leaves a task waiting until the time given as at, and not at all for a time that is over', async () => {
+    const inAnHour = new Date(world.clock.wallMs() + 3_600_000);
+    const dueMs = async (at: Date) => {
+      const { due_at, created_at } = await taskOf((await world.finish(lh.enqueue(mail, 1, { at }))).taskId);
+      return Date.parse(due_at) - Date.parse(created_at);
+    };
+    expect(await dueMs(inAnHour)).toBe(3_600_000);
+    expect(await dueMs(new Date(0))).toBe(0);
+  });
+
+  it.each([
+    ['beside a delay', { at: new Date(0), delay: '1m' } as const, 'Give either delay or at.'],
+    ['without a time', { at: new Date(Number.NaN) }, 'The option at must be a valid Date.'],
+  ])('refuses the option at %s', async (_when, options, says) => {
+    await expect(world.finish(lh.enqueue(mail, 1, options))).rejects.toThrow(says);
+    expect(wire.sent).toEqual([]);
+  });
+
   it.each([
     ['at once', false],
     ['later', true],

@@ -4,10 +4,16 @@
  */
 
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
-import type { TaskDefinition, TaskOf } from './define-task.ts';
+import type { AnyTask, TaskDefinition, TaskOf } from './define-task.ts';
 import type { TaskState } from './infos.ts';
 import { type Receipt, TaskReceipt } from './receipt.ts';
-import { type CheckedTask, checkedTask, type EnqueueOptions, NO_OPTIONS } from './task-request.ts';
+import {
+  type CheckedTask,
+  checkedTask,
+  delayFields,
+  type EnqueueOptions,
+  NO_OPTIONS,
+} from './task-request.ts';
 import type { Transport } from './transport.ts';
 import type { ClientWorld } from './world.ts';
 
@@ -50,7 +56,7 @@ export async function enqueue<Input, Output>(
   input: Input,
   options: EnqueueOptions = NO_OPTIONS,
 ): Promise<EnqueueReceipt<Output>> {
-  return send(transport, world, definition, await checkedTask(definition, input, options));
+  return send(transport, world, definition, await checked(world, definition, input, options));
 }
 
 /**
@@ -64,13 +70,24 @@ export async function enqueueMany<Input, Output>(
   items: Iterable<EnqueueItem<Input>>,
 ): Promise<readonly EnqueueReceipt<Output>[]> {
   const tasks = await Promise.all(
-    Array.from(items, ({ input, ...options }) => checkedTask(definition, input, options)),
+    Array.from(items, ({ input, ...options }) => checked(world, definition, input, options)),
   );
   const sent = await Promise.allSettled(tasks.map((task) => send(transport, world, definition, task)));
   return sent.map((each) => {
     if (each.status === 'rejected') throw each.reason;
     return each.value;
   });
+}
+
+async function checked(
+  { clock }: ClientWorld,
+  definition: AnyTask,
+  input: unknown,
+  options: EnqueueOptions,
+): Promise<CheckedTask> {
+  const task = await checkedTask(definition, input, options);
+  Object.assign(task.request, delayFields(options, clock.wallMs()));
+  return task;
 }
 
 async function send<Output>(

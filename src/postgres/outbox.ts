@@ -4,7 +4,7 @@
  * $1, $2, … once and in order, so that an adapter for a library with other placeholders takes one line.
  */
 import type { AnyTask, TaskDefinition } from '../client/define-task.ts';
-import { checkedTask, type EnqueueOptions } from '../client/task-request.ts';
+import { checkedTask, delayFields, type EnqueueOptions } from '../client/task-request.ts';
 import { refuseUnknown } from '../client/unknown-options.ts';
 import type { Json } from '../protocol/json.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
@@ -18,6 +18,11 @@ export interface EnqueueInOptions extends Omit<EnqueueOptions, 'signal'> {
    * transaction that notifies: with thousands of commits a second, set it to false and let the relay poll.
    */
   readonly notify?: boolean;
+}
+
+export interface OutboxWorld {
+  readonly newId: () => string;
+  readonly wallMs: () => number;
 }
 
 /** The channel that the relay listens to. */
@@ -39,13 +44,14 @@ export async function enqueueIn<Input>(
   definition: TaskDefinition<Input, unknown, unknown, unknown>,
   input: Input,
   { notify = true, ...options }: EnqueueInOptions,
-  newId: () => string,
+  { newId, wallMs }: OutboxWorld,
 ): Promise<{ readonly taskId: string }> {
   if (typeof tx?.query !== 'function')
     throw new TypeError('enqueueIn takes a transaction with query(text, values).');
   refuseUnknown('signal' in options ? { signal: 1 } : {}, [], 'enqueueIn');
   const { request } = await checkedTask(definition as AnyTask, input, options);
-  const { task_id, queue = definition.name, payload, ...settings } = request;
+  const { task_id, queue = definition.name, payload, ...rest } = request;
+  const settings = { ...rest, ...delayFields(options, wallMs()) };
   const taskId = task_id ?? newId();
   // Checked here rather than by the server, because here the caller can still roll back.
   if (!isIdText(taskId)) throw new LeaseholdError('INVALID_ARGUMENT', `${taskId} is not the id of a task.`);

@@ -109,6 +109,17 @@ describe('enqueueIn', () => {
     expect(leftMs).toBeGreaterThan(3_500_000);
   });
 
+  it('leaves the task waiting until the time given as at', async () => {
+    await enqueueIn(db.pool, email, { to: 'anna' }, { taskId: 'at', at: new Date(Date.now() + 3_600_000) });
+    start();
+    await relayed();
+    const task = await lh.call('task.get', { task_id: 'at' });
+    if (!task.ok) throw new Error(task.detail);
+    const leftMs = Date.parse(task.due_at) - Date.parse(task.created_at);
+    expect(leftMs).toBeLessThanOrEqual(3_600_000);
+    expect(leftMs).toBeGreaterThan(3_500_000);
+  });
+
   it('takes the same id with the same input again, and refuses another input while the caller can roll back', async () => {
     const again = { taskId: 'mine' };
     expect(await enqueueIn(db.pool, email, { to: 'anna' }, again)).toEqual({ taskId: 'mine' });

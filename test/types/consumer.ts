@@ -150,6 +150,7 @@ export async function leases(): Promise<void> {
 
 export async function tasks(): Promise<void> {
   const receipt: EnqueueReceipt<number> = await lh.enqueue(mail, { to: 'ada' }, { delay: '1m' });
+  await lh.enqueue(mail, { to: 'ada' }, { at: new Date() });
   // @ts-expect-error The recipient is missing.
   await lh.enqueue(mail, {});
   const many: readonly Receipt<number>[] = await lh.enqueueMany(mail, [
