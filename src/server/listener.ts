@@ -156,7 +156,10 @@ export function makeListener(
     answerPlainly(response, refusal, pathOf(request.url), keptId(request) ?? nextId());
   });
   app.server.on('connect', (request: IncomingMessage, socket: Socket) => {
+    // Node has detached the socket, including its own error listener.
+    socket.on('error', () => socket.destroy());
     const refusal: Refusal = { refused: 'METHOD_NOT_ALLOWED', detail: 'This server is not a proxy.' };
+    counts.refused(refusal.refused);
     answerSocket(socket, refusal, '/', keptId(request) ?? nextId(), `allow: ${METHODS.join(', ')}`);
   });
   if (basePath !== '') app.server.on('upgrade', (request: IncomingMessage) => strip(basePath, request));

@@ -1,5 +1,7 @@
 // HTTP itself, as it should and should not be: paths, methods, media types, sizes, and what is hardly HTTP at all. Every
 // "no" is a problem with a code, whichever layer says it, and a connection is never left hanging.
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { family, parseMetrics } from '../../test/support/parse-metrics.ts';
 import { type Answer, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
@@ -133,6 +135,16 @@ describe('a method', () => {
   it('to go through us to somewhere else is 405', async () => {
     const answer = await tell(`CONNECT example.org:443 HTTP/1.1\r\n${HOST}X-Request-Id: proxy-me\r\n\r\n`);
     expect(expectProblem(answer)).toMatchObject({ code: 'METHOD_NOT_ALLOWED', requestId: 'proxy-me' });
+  });
+
+  it('to go through us does no harm when its client resets the connection before the answer', async () => {
+    for (let round = 0; round < 20; round++) {
+      const socket = connect(served.port, '127.0.0.1');
+      await once(socket, 'connect');
+      socket.write(`CONNECT example.org:443 HTTP/1.1\r\n${HOST}\r\n`, () => socket.resetAndDestroy());
+      await once(socket, 'close');
+    }
+    expect((await served.send('GET', '/healthz')).status).toBe(200);
   });
 });
 
