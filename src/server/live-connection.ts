@@ -222,6 +222,11 @@ export class LiveConnection {
     return `${this.requestId}/${id}`;
   }
 
+  /** The client's own request id, if it gave one; the connection's id means that it gave none. */
+  private knownAs(id: number, requestId: unknown): string {
+    return isRequestId(requestId) && requestId !== this.requestId ? requestId : this.idOf(id);
+  }
+
   private endWait(id: number): void {
     const call = this.waiting.get(id);
     call?.kind.end(call, new EndedWaitError('The client has ended its wait.'));
@@ -272,8 +277,11 @@ export class LiveConnection {
   fail(call: LiveCall, fault: unknown): void {
     if (call.isSettled) return;
     if (fault instanceof EndedWaitError) this.outbox.push(`[${call.id}]`);
-    else if (!(fault instanceof GoneError))
-      this.refuse(call.id, refusalOf(fault, this, this.context.reportFault), call.options.requestId);
+    else if (!(fault instanceof GoneError)) {
+      const { requestId } = call.options;
+      const place = { requestId: this.knownAs(call.id, requestId), path: this.path };
+      this.refuse(call.id, refusalOf(fault, place, this.context.reportFault), requestId);
+    }
     this.settled(call);
   }
 
@@ -291,12 +299,9 @@ export class LiveConnection {
     this.pushProblem(id, problem(refusal), requestId);
   }
 
-  /** `requestId`: the client's own, if it gave one; the connection's id means that it gave none. */
   private pushProblem(id: number, told: Problem, requestId: unknown): void {
     this.context.counts.refused(told.code);
-    const isOwn = isRequestId(requestId) && requestId !== this.requestId;
-    const known = isOwn ? requestId : this.idOf(id);
-    const body = JSON.stringify(problemBody(told, `${LIVE_PATH}#${id}`, known));
+    const body = JSON.stringify(problemBody(told, `${LIVE_PATH}#${id}`, this.knownAs(id, requestId)));
     this.outbox.push(`[${id},${told.status},${body}]`);
   }
 

@@ -1,6 +1,6 @@
 // The live connection over the wire: who may open one, what frames are, how operations are answered, and how it ends.
 import type { Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { HeldEngine } from '../../test/support/held-engine.ts';
 import { timersWithout } from '../../test/support/held-timers.ts';
 import { LiveWire } from '../../test/support/live-wire.ts';
@@ -233,6 +233,20 @@ describe('operations', () => {
     for (const id of ids) expect(id).toMatch(/^[^/]+\/\d+$/);
     const { body } = await wire.call('receipt.list', {});
     expect(body.receipts).toMatchObject([{ requestId: ids[1] }, { requestId: ids[0] }]);
+  });
+
+  it.each([['mine-1'], [undefined]])('that fail inside the server are logged by their id: %s', async (id) => {
+    const engine = new HeldEngine(memoryEngine());
+    const served = await startServed({ engine });
+    const wire = await served.live();
+    await wire.call('task.create', { task_id: 'a', payload: 1 });
+    engine.isHoldingReads = true;
+    const answering = wire.call('task.get', { task_id: 'a' }, id);
+    await vi.waitFor(() => expect(engine.waiting).toBe(1));
+    engine.fail(new Error('the disk does not answer'));
+    const { body } = await answering;
+    expect(body).toMatchObject({ code: 'INTERNAL', ...(id === undefined ? {} : { requestId: id }) });
+    expect(served.troubles.map(({ fields }) => fields)).toMatchObject([{ request_id: body.requestId }]);
   });
 
   it('name an operation that there is', async () => {
