@@ -70,9 +70,10 @@ interface RouteConfig {
   readonly name: string;
 }
 
-const PRESENT_ONLY: Refusal = {
+const NO_MOMENT: Refusal = {
   refused: 'INVALID_ARGUMENT',
-  detail: 'This path shows the present only: it takes neither at_seq nor at.',
+  detail:
+    'This path takes neither at_seq nor at; reads of tasks, leases, objects, queues, schedules, sessions and status do.',
 };
 const GARBLED: Refusal = { refused: 'INVALID_ARGUMENT', detail: 'The query is not well formed.' };
 const STOPPING: Refusal = { refused: 'UNAVAILABLE', detail: new StoppingError().message };
@@ -257,7 +258,7 @@ export class Server implements ExchangeContext {
       reply.hijack();
       const exchange = this.exchange(request, reply.raw);
       if (!isDecodable(request.url)) return exchange.refuse(GARBLED);
-      if (isPage && isPast(request.query)) return exchange.refuse(PRESENT_ONLY);
+      if (isPage && isPast(request.query)) return exchange.refuse(NO_MOMENT);
       try {
         this.handlers[name](exchange, request as unknown as Arrival);
       } catch (fault) {
