@@ -313,7 +313,7 @@ describe('a program that does not heed signals', () => {
     process.kill(keeper, 'SIGKILL');
     expect(await run.ended).toMatchObject({
       status: 1,
-      stderr: expect.stringMatching(/^leasehold: .*keeps.*\n$/),
+      stderr: expect.stringMatching(/^leasehold: The keeper process.*has died.*\n$/),
     });
     await until('the end of the program', () => !isAlive(pid));
   });
