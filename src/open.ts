@@ -30,6 +30,8 @@ export interface OpenOptions {
   readonly onDeath?: (fault: Error) => void;
   /** Called each time a compaction fails. It is retried; until it succeeds the log only grows. */
   readonly onCompactionFault?: (fault: unknown) => void;
+  /** Called when the log ended in bytes that no whole write left, and they were cut: after a crash, or a file was cut. */
+  readonly onTornTail?: (tail: { readonly file: string; readonly offset: number }) => void;
   /** Allows a directory on a network file system, where locks are unreliable. */
   readonly allowNetworkFileSystem?: boolean;
   /** How repeated session intents are recognised, and whether an intent acquires its service lease. */
@@ -102,12 +104,13 @@ export async function open(dir: string, options: OpenOptions = {}): Promise<Leas
     );
   }
   assertOptions(options);
-  const { allowNetworkFileSystem = false } = options;
+  const { allowNetworkFileSystem = false, onTornTail } = options;
   const engine = fileEngine({
     dir,
     files: nodeFiles,
     threads: nodeThreads,
     ...historyOf(options),
+    ...(onTornTail === undefined ? {} : { onTornTail }),
     allowNetworkFileSystem,
   });
   const world = {

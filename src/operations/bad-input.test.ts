@@ -255,6 +255,7 @@ describe('what is no request', () => {
     ['a retention that is not a number', { retention: { endedTasksMs: Number.NaN } }],
     ['an onDeath that is no function', { onDeath: 5 }],
     ['an onCompactionFault that is no function', { onCompactionFault: 'x' }],
+    ['an onTornTail that is no function', { onTornTail: 'x' }],
   ])('open with %s is refused in a sentence', async (_, options) => {
     await expect(openWith(memoryEngine(), world, options as never)).rejects.toThrow(/^The .+\.$/);
   });

@@ -41,6 +41,7 @@ export const OPEN_OPTIONS: RequestCheck = compileCheck(
       ),
       onDeath: Type.Optional(Type.Function([Type.Unknown()], Type.Unknown())),
       onCompactionFault: Type.Optional(Type.Function([Type.Unknown()], Type.Unknown())),
+      onTornTail: Type.Optional(Type.Function([Type.Unknown()], Type.Unknown())),
       allowNetworkFileSystem: Type.Optional(Type.Boolean()),
       intents: Type.Optional(
         Type.Object(

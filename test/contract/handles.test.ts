@@ -1,7 +1,9 @@
 // `open` and `connect` give the same handle: whatever a program can see of it without asking who answers is the same
 // over a wire and in process. Every test here runs against each of them.
 import { getEventListeners } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connect as connectByFetch } from '../../src/browser.ts';
 import type { Client } from '../../src/client/client.ts';
@@ -349,6 +351,20 @@ describe('open', () => {
       'http://… is not a data directory; `connect` takes the URL of a server.',
     );
     expect(existsSync('http:')).toBe(false);
+  });
+
+  it('tells of a tail that it cut', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'leasehold-torn-'));
+    try {
+      await (await open(dir)).close();
+      const file = '0000000000000001.seg';
+      truncateSync(join(dir, file), 0);
+      const told: object[] = [];
+      await (await open(dir, { onTornTail: (tail) => told.push(tail) })).close();
+      expect(told).toEqual([{ file, offset: 0 }]);
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
   });
 });
 

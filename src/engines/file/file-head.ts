@@ -24,6 +24,8 @@ export const FILE_HEAD_BYTES = 64;
 const SEGMENT_MAGIC = Buffer.from([0xff, 0x4c, 0x48, 0xfe, 0x73, 0x65, 0x67, 0xff]);
 const CHECKPOINT_MAGIC = Buffer.from([0xff, 0x4c, 0x48, 0xfe, 0x63, 0x6b, 0x70, 0xff]);
 const SPARE_MAGIC = Buffer.from([0xff, 0x4c, 0x48, 0xfe, 0x73, 0x70, 0x72, 0xff]);
+/** All kinds begin with these. */
+const COMMON_BYTES = 4;
 const MAGIC = { seg: SEGMENT_MAGIC, ckpt: CHECKPOINT_MAGIC, spare: SPARE_MAGIC };
 
 export type HeadKind = keyof typeof MAGIC;
@@ -51,6 +53,12 @@ export function encodeFileHead(kind: HeadKind, head: FileHead): Buffer {
   bytes.writeDoubleLE(head.firstPart, 56);
   bytes.writeUInt32LE(crc32(bytes.subarray(12)), 8);
   return bytes;
+}
+
+/** Whether these bytes begin a head of this kind and of no other. */
+export function isBeginningOfHead(kind: HeadKind, bytes: Buffer): boolean {
+  const magic = bytes.subarray(0, SEGMENT_MAGIC.length);
+  return magic.length > COMMON_BYTES && MAGIC[kind].subarray(0, magic.length).equals(magic);
 }
 
 /** The head of a file, or null when the bytes are not a head. */

@@ -28,7 +28,7 @@ import { RESTORE_JUMP } from '../restored-seq.ts';
 import type { CheckpointOnDisk } from './checkpoint.ts';
 import { findCheckpoint, replayCheckpoint } from './checkpoint.ts';
 import type { FileHead } from './file-head.ts';
-import { decodeFileHead, encodeFileHead, FILE_HEAD_BYTES } from './file-head.ts';
+import { decodeFileHead, encodeFileHead, FILE_HEAD_BYTES, isBeginningOfHead } from './file-head.ts';
 import { numberedNames } from './file-names.ts';
 import { FrameScan, MORE, ScanMemory } from './frame-scan.ts';
 import type { LogFile } from './log-file.ts';
@@ -151,10 +151,11 @@ class Walk {
     const { segment, name, file, size, head } = this.#found[index]!;
     if (head === null) {
       if (await this.#anythingFrom(index, 0)) throw new LogDamagedError(name, 0, 'the head is not readable');
+      if (size < FILE_HEAD_BYTES && (await beginsAsSegment(file, size)))
+        throw new LogDamagedError(name, 0, `the file ends within its head, at ${size} bytes; it was cut`);
       const from = segment.spareHead ? FILE_HEAD_BYTES : 0;
-      // A first start that was interrupted leaves an empty file, but so does a cut: it is reported.
-      const isEmptyLog = index === 0 && size === 0;
-      if (!this.torn && (isEmptyLog || !(await isZeroed(file, from, size))))
+      // A new file that a crash interrupted may be empty, but so may one that was cut: it is reported.
+      if (!this.torn && (size === 0 || !(await isZeroed(file, from, size))))
         this.torn = { file: name, offset: 0 };
       return false;
     }
@@ -260,7 +261,8 @@ class Walk {
 
   /**
    * No crash leaves part of a frame at the end of a file that is shorter than a segment: the space for the whole frame
-   * was durable before. A batch larger than announced may extend a file of full length.
+   * was durable before. A head alone is no different: it is written together with the first frame. A batch larger than
+   * announced may extend a file of full length.
    */
   async #assertNotCut(index: number, offset: number): Promise<void> {
     const { segment, name, file, size } = this.#found[index]!;
@@ -270,7 +272,7 @@ class Walk {
     const head = readHead(bytes, 0);
     const isCut =
       bytes.length < FRAME_HEAD_BYTES
-        ? bytes.some((byte) => byte !== 0)
+        ? offset === FILE_HEAD_BYTES || bytes.some((byte) => byte !== 0)
         : head?.file === segment.number && offset + head.bytes > size;
     if (isCut)
       throw new LogDamagedError(name, offset, `the file ends within a frame, at ${size} bytes; it was cut`);
@@ -286,6 +288,13 @@ class Walk {
     }
     return false;
   }
+}
+
+/** Whether a file that is shorter than a head has the beginning of a segment's, which is written into allocated space. */
+async function beginsAsSegment(file: OpenFile, size: number): Promise<boolean> {
+  const bytes = Buffer.alloc(size);
+  await file.read(bytes, 0, size, 0);
+  return isBeginningOfHead('seg', bytes);
 }
 
 async function frameAt(scan: FrameScan, at: () => number): Promise<FrameHead | null> {

@@ -13,7 +13,6 @@ import {
 import { SECTOR_BYTES, TestDisk } from '../../../test/support/test-disk.ts';
 import type { Log } from '../log.ts';
 import { fileEngine } from './file-engine.ts';
-import { FILE_HEAD_BYTES } from './file-head.ts';
 import { verifyLog } from './inspect.ts';
 
 const DIR = '/data';
@@ -72,11 +71,11 @@ describe('a log cut at any byte of its last frame', () => {
     await expectLogOf(copy, 4);
   });
 
-  it('is refused when the file ends within the very first frame', async () => {
+  it('is refused when the file ends within its head or the very first frame', async () => {
     const disk = new TestDisk();
     const { log } = await openHeard(engineOn(disk));
     await appendBatch(log, 2);
-    for (let cut = FILE_HEAD_BYTES + 1; cut < log.size.bytes - 8; cut++) {
+    for (let cut = 5; cut < log.size.bytes - 8; cut++) {
       const copy = disk.afterPowerCut();
       copy.tamper(SEGMENT, (content) => content.subarray(0, cut));
       await expect(openHeard(engineOn(copy))).rejects.toThrow('it was cut');
@@ -92,6 +91,20 @@ describe('a log cut at any byte of its last frame', () => {
     const { heard } = await openHeard(engineOn(disk, { onTornTail: (tail: object) => told.push(tail) }));
     expect(heard.seqs).toEqual([]);
     expect(told).toEqual([torn]);
+  });
+
+  it('is reported when nothing is left of the newest file, which may have been new when a crash came', async () => {
+    const disk = new TestDisk();
+    const sizes = { segmentBytes: 8 * 1024, batchBytesMax: 2 * 1024, operationBytesMax: 1024 };
+    const { log } = await openHeard(engineOn(disk, sizes));
+    while (log.size.bytes < 9 * 1024) await appendBatch(log, 1, (seq) => taskCreated(seq, 333));
+    const newest = '/data/0000000000000002.seg';
+    const copy = disk.afterPowerCut();
+    for (const path of copy.paths()) if (path > newest) copy.unlinkBehindTheBack(path);
+    copy.tamper(newest, (content) => content.subarray(0, 0));
+    const told: object[] = [];
+    await openHeard(engineOn(copy, { ...sizes, onTornTail: (tail: object) => told.push(tail) }));
+    expect(told).toEqual([{ file: '0000000000000002.seg', offset: 0 }]);
   });
 
   it('loses that frame and nothing else when zeros follow', async () => {
