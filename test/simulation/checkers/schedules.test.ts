@@ -133,6 +133,17 @@ describe('catching up', () => {
     );
   });
 
+  it('may fire or be skipped where the start of the epoch is not shown and may have been before or after', () => {
+    const unseen = (ms: number): Story => {
+      const story = when(set(new Story(), 1_000, { catch_up: 'none' }), ms).created('t');
+      story.boot();
+      return when(story, 1_001);
+    };
+    expect(said(fired(unseen(900), 1_000))).toEqual([]);
+    expect(said(skipped(unseen(900), 1_000, 'CATCH_UP'))).toEqual([]);
+    expect(said(fired(unseen(1_000), 1_000))).toEqual([]);
+  });
+
   it('fires a thousand with all, and skips the rest', () => {
     const long = () =>
       when(set(new Story(), 1_000, { catch_up: 'all' }), 1_500_000).entry('EpochStarted', { epoch: 2 });

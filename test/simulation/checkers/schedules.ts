@@ -51,9 +51,11 @@ class Schedules {
   private readonly plans = new Map<string, Plan>();
   /** Which schedule made a task that has not ended. */
   private readonly running = new Map<string, string>();
-  /** What fired before it was missed: the start of the epoch. */
+  /** What was to fire before the epoch's start was missed. A start that is not shown lies between these two times. */
+  private startedFromMs = 0;
   private startedAtMs = 0;
   private lastSeq = 0;
+  private lastAtMs = 0;
   /** Of the batch that is being read. */
   private batchAtMs = 0;
   private firings = 0;
@@ -65,8 +67,10 @@ class Schedules {
   observe(fact: Fact): Verdict {
     const { entry, seq, atMs } = fact;
     // Where an entry is missing a writer has started: what begins an epoch is not always shown.
-    if (entry.type === 'EpochStarted' || seq > this.lastSeq + 1) this.start(atMs);
+    if (entry.type === 'EpochStarted') this.start(atMs, atMs);
+    else if (seq > this.lastSeq + 1) this.start(this.lastAtMs, atMs);
     this.lastSeq = seq;
+    this.lastAtMs = atMs;
     if (atMs > this.batchAtMs) this.beginBatch(atMs);
     if (entry.type === 'ScheduleFired') this.firings += 1;
     const late = entry.type === 'EpochStarted' ? null : this.lateBefore(fact);
@@ -84,7 +88,8 @@ class Schedules {
     return verdict;
   }
 
-  private start(atMs: number): void {
+  private start(fromMs: number, atMs: number): void {
+    this.startedFromMs = fromMs;
     this.startedAtMs = atMs;
     this.excuse();
   }
@@ -151,8 +156,9 @@ class Schedules {
       return `${name} is skipped through ${throughMs}`;
     const nextMs = millis(entry.next_due_at);
     if (nextMs !== throughMs + plan.stepMs) return `${throughMs} of ${name} is followed by ${nextMs}`;
-    const isMissed = firesMs < this.startedAtMs;
-    if (plan.skipped !== null && !isMissed) return `the latest of what ${name} missed does not fire`;
+    const mayBeMissed = firesMs < this.startedAtMs;
+    const isMissed = firesMs < this.startedFromMs;
+    if (plan.skipped !== null && !mayBeMissed) return `the latest of what ${name} missed does not fire`;
     switch (skipped) {
       case null:
         if (entry.task_id !== `${name}@${text(entry.due_at)}`) return `${name} has the task ${entry.task_id}`;
@@ -163,7 +169,7 @@ class Schedules {
       case 'CATCH_UP': {
         const isLimit = plan.catchUp === 'all' && throughMs + CAUGHT_UP_MAX * plan.stepMs < this.startedAtMs;
         const isPolicy = plan.catchUp !== 'all' || isLimit;
-        return isMissed && isPolicy ? null : `${dueMs} of ${name} is skipped, and was not missed`;
+        return mayBeMissed && isPolicy ? null : `${dueMs} of ${name} is skipped, and was not missed`;
       }
       default:
         return `${dueMs} of ${name} is skipped by ${text(skipped)}`;
