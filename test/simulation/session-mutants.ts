@@ -7,7 +7,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
   {
     name: 'change-without-guard',
     does: 'A caller that names the guard may change sessions, even after it lost the guard.',
-    seed: 10_040,
+    seed: 10_107,
     checker: 'asked-for',
     edits: [
       {
