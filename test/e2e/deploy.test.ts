@@ -107,6 +107,11 @@ describe('the alerts and the dashboard', () => {
     expectShown(query);
   });
 
+  it('count changes of the leader over all servers: only a leader shows its epoch', () => {
+    const { expr } = RULES.find(({ alert }) => alert === 'LeaseholdLeaderChanges')!;
+    expect(expr).toContain('changes(max by (job) (leasehold_log_epoch)[');
+  });
+
   it('show every metric of queues', () => {
     const queues = samples.map((sample) => sample.replace(/\{.*|_(bucket|sum|count)\{.*/g, ''));
     const wanted = new Set(queues.filter((name) => /^leasehold_(queue|task|tasks)_/.test(name)));
@@ -195,6 +200,11 @@ describe('the systemd unit', () => {
     expect(text).toMatch(/^RestartPreventExitStatus=2 5$/m);
     const [, state] = /^StateDirectory=(.*)$/m.exec(text)!;
     expect(words).toContain(`--data /var/lib/${state} `);
+  });
+
+  it('is restarted however often it fails, and sees the uptime, which tells of suspends', () => {
+    expect(text).toMatch(/^StartLimitIntervalSec=0$/m);
+    expect(text).not.toMatch(/^ProcSubset=pid$/m);
   });
 });
 
