@@ -86,7 +86,7 @@ export function faultOfCron(cron: string): string | null {
   }
 }
 
-/** The library counts days and months from 0 and names as numbers: its messages name values that nobody wrote. */
+/** The library counts days and months from 0 and names as numbers: its messages name values that are not in the pattern. */
 function faultOfField(cron: string): string | null {
   const fields = cron.split(' ');
   for (const [index, [name, takes]] of FIELDS_TAKE.slice(-fields.length).entries()) {

@@ -1,4 +1,4 @@
-// A backup from the log that goes on to the directory it is restored from: whole, of one position, or not there at all.
+// A backup, from a log that is still written to the directory it is restored from: whole, of one position, or not there at all.
 import { describe, expect, it } from 'vitest';
 import { Chronicle } from '../../test/support/chronicle.ts';
 import { inlineThreads } from '../../test/support/inline-threads.ts';

@@ -19,7 +19,7 @@ beforeEach(async () => {
 const acquire = (name: string, more: object = {}) =>
   transport.call('lease.acquire', { name, holder: 'h', ttl_ms: 60_000, ...more });
 
-/** A call that nobody looks at. */
+/** A call whose outcome no test reads. */
 function begin(call: Promise<unknown>): void {
   call.catch(() => undefined);
 }
@@ -305,7 +305,7 @@ describe('a call whose signal aborts', () => {
     expect(http.operations.flat()).not.toContain('lease.release');
   });
 
-  it('gives back what comes too late under a token that was made up for the call alone', async () => {
+  it('gives back what comes too late under a token that was generated for the call alone', async () => {
     http.isHolding = true;
     const abort = new AbortController();
     const request = { name: 'n', holder: 'h', ttl_ms: 60_000, token: 'x'.repeat(22) };

@@ -69,7 +69,7 @@ describe('a server that is not there', () => {
     expect(http.sent).toHaveLength(1);
   });
 
-  it('keeps the process alive while somebody waits for the next try', async () => {
+  it('keeps the process alive while a caller waits for the next try', async () => {
     http.fate = () => 'refused';
     begin(create());
     await world.settle();
@@ -306,7 +306,7 @@ describe('a server that made a mistake', () => {
   });
 });
 
-describe('a server that is somebody else', () => {
+describe('a server that is no leasehold', () => {
   it.each<[string, () => Promise<unknown>, string]>([
     ['for a task', () => create(), '{}'],
     [
@@ -384,7 +384,7 @@ describe('several servers', () => {
     expect(originsOf()).toEqual(['0']);
   });
 
-  it('are all tried before anybody waits, and then all again', async () => {
+  it('are all tried before any call waits, and then all again', async () => {
     await open({ servers: 2 });
     http.fate = () => 'refused';
     const times = departures();
@@ -416,7 +416,7 @@ describe('several servers', () => {
     expect(originsOf()).toEqual(['0', '3', '3']);
   });
 
-  it('are the only ones that see the token, whoever else is named as the leader', async () => {
+  it('are the only ones that see the token, even if another server is named as the leader', async () => {
     await open({ servers: 2 });
     http.fate = ({ origin }) =>
       origin === 'http://server-1'
@@ -484,7 +484,7 @@ describe('several servers', () => {
   });
 });
 
-/** A call that nobody looks at. */
+/** A call whose outcome no test reads. */
 function begin(call: Promise<unknown>): void {
   call.catch(() => undefined);
 }

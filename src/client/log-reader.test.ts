@@ -321,7 +321,7 @@ describe('a follower of several servers', () => {
     ({ http, transport } = await openLoopback(world, { servers: 2 }));
   });
 
-  it('goes on to the leader when the first one only stands by', async () => {
+  it('asks the leader when the first server only stands by', async () => {
     await create(1);
     http.fate = ({ origin }) => (origin === 'http://server-1' ? 'answered' : problemReply(503, 'NOT_LEADER'));
     const { seqs } = heardFrom(1);
@@ -330,7 +330,7 @@ describe('a follower of several servers', () => {
     expect(streams().map(({ origin }) => origin)).toEqual(['http://server-0', 'http://server-1']);
   });
 
-  it('goes on to another when there is only a gateway where the first one was', async () => {
+  it('asks another server when only a gateway answers for the first one', async () => {
     await create(1);
     const page = replyOf(502, '<html>', { 'content-type': 'text/html' });
     http.fate = ({ origin }) => (origin === 'http://server-1' ? 'answered' : page);

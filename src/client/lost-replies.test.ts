@@ -22,7 +22,7 @@ interface Scenario<Op extends Operation> {
   readonly request: (made: Made) => Requests[Op];
   /** 'same': answered as if nothing had been lost. Otherwise what the answer to the second try has. */
   readonly gives: 'same' | object;
-  /** Entries that a second try leaves because it comes later; they take nothing from anybody. */
+  /** Entries that a second try leaves because it comes later; they take nothing from another caller. */
   readonly also?: readonly string[];
 }
 

@@ -287,7 +287,7 @@ describe('the metrics', () => {
 });
 
 describe('the free space of the disk', () => {
-  it('is looked at every few seconds at most, whoever asks', async () => {
+  it('is looked at every few seconds at most, however often the page is scraped', async () => {
     expect((await look()).get('leasehold_disk_free_bytes')).toBe(5_000);
     statfs = () => Promise.resolve(4_000);
     expect((await look()).get('leasehold_disk_free_bytes')).toBe(5_000);

@@ -210,7 +210,7 @@ describe('a holder that is cut off from the server', () => {
     const { holder, leaseSeq } = await holding({ url: await passage.listen(), ttl: 5_000 });
     passage.cut();
     const next = takeOver();
-    const first = await Promise.race([holder.word('lost'), next.then(() => 'somebody took over')]);
+    const first = await Promise.race([holder.word('lost'), next.then(() => 'another took over')]);
     expect(first).toMatchObject({ code: 'LEASE_LOST', details: { loss: 'unreachable' } });
     expect(await next).toBeGreaterThan(leaseSeq);
     passage.mend();

@@ -48,7 +48,7 @@ describe('two thousand live connections', () => {
       await ask({ close: true });
       await until('their waits to end', async () => (await counts()).waiters === 0);
       await until('them to be gone', async () => (await gauge('leasehold_http_connections')) < 20);
-      // Only time ends a lease, and the next in line for the name that was waited for is whoever asks now.
+      // Only time ends a lease, and the next in line for the name that was waited for is the next caller.
       expect((await counts()).names).toBe(CONNECTIONS + 1);
       await bench.post('/v1/leases/hot/release', { holder: 's', token });
       expect((await bench.post('/v1/leases/hot/acquire', stranger)).name).toBe('hot');

@@ -175,7 +175,7 @@ export const MUTANTS: readonly Mutant[] = [
     'return names.tokens.matches(row, proof.tokenHash) && names.heldBy',
     'return names.heldBy',
   ]),
-  mutant('release-without-token', 'Anybody may give a lease back.', { seed: 1, by: 'linearisable' }, [
+  mutant('release-without-token', 'Any caller may give a lease back.', { seed: 1, by: 'linearisable' }, [
     DECIDE_NAMES,
     '!names.isLive(row) || !isNewestGrant(state, row, command)) {\n    return unchanged({ released: false',
     '!names.isLive(row)) {\n    return unchanged({ released: false',
@@ -329,7 +329,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'bulk-beyond-its-position',
-    'A bulk run goes on to tasks that were created after its first call.',
+    'A bulk run also acts on tasks that were created after its first call.',
     { seed: 100_001, by: 'bulk' },
     [
       'src/authority/bulk-reads.ts',

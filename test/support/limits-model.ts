@@ -1,4 +1,4 @@
-// Limits and turns, said once more in the simplest possible way, over the log as anybody reads it: how many leases are
+// Limits and turns, said once more in the simplest possible way, over the log as any client reads it: how many leases are
 // live, when they were granted, and whose turn it was. It complains about any grant that the limits forbid. It knows
 // nothing of windows that open and of keys that are held back: it counts.
 

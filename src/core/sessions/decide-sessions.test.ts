@@ -545,7 +545,7 @@ describe('the end of a session', () => {
 
 describe('wiping', () => {
   it.each(['lease:', 'l', ''])(
-    'hands every start task back at once, as no attempt of anybody, by the prefix "%s"',
+    'hands every start task back at once, without counting an attempt, by the prefix "%s"',
     (prefix) => {
       given(...ACCEPTED)
         .when(wipeNames({ prefix }))
