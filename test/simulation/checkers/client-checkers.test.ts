@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { aborts } from './aborts.ts';
 import { exclusive } from './exclusive.ts';
 import { inTime } from './in-time.ts';
+import { limitedLines } from './limited-lines.ts';
 import { lineOrder } from './line-order.ts';
 import { liveness } from './liveness.ts';
 import { lostGuards } from './lost-guards.ts';
@@ -151,11 +152,51 @@ describe('two programs', () => {
     ]);
   });
 
+  it('may, for a moment, when an authority that slept restarted: it adopts the wall clock', () => {
+    const slept = (isRestarted: boolean): Story => {
+      const story = new Story()
+        .clock('clock.suspend', 300, 'authority')
+        .leased('a', 'x', 10)
+        .held(1, 1, ['a']);
+      if (isRestarted) story.boot(2, 2);
+      const end = story.later(10).lastSeq + 1;
+      return story
+        .ended('NameExpired', 'a', 1)
+        .leased('a', 'y', 10)
+        .held(2, end + 1, ['a'], 'c2')
+        .used(1);
+    };
+    expect(complaints(exclusive, slept(false))).toHaveLength(1);
+    expect(complaints(exclusive, slept(true))).toEqual([]);
+  });
+
   it('may, for a moment, when the lease of the first was broken or the clock was set', () => {
     expect(complaints(exclusive, passedOn('NameBroken').used(1))).toEqual([]);
     expect(complaints(exclusive, passedOn('NameExpired').fault('clock.jump', 'authority').used(1))).toEqual(
       [],
     );
+  });
+});
+
+describe('workers that wait', () => {
+  const waiting = (isLeased: boolean): Story => {
+    const story = new Story().created('t', { queue: 'jobs', priority: 0 });
+    // The first entry of the next epoch is shown to no stream; what follows was seen.
+    story.boot(story.lastSeq + 1, 2);
+    if (isLeased) story.granted('t');
+    else story.created('u', { queue: 'other', priority: 0 });
+    const id = story.call('task.lease', { worker_id: 'w', queues: ['jobs'], max: 1, wait_ms: 3_000 });
+    return story.later(3_000).answer(id, { leases: [] });
+  };
+
+  it('get nothing only while there is nothing for them, also behind an entry that no stream showed', () => {
+    expect(complaints(limitedLines, waiting(true))).toEqual([]);
+    expect(complaints(limitedLines, waiting(false))).toEqual([expect.stringContaining('gets nothing')]);
+  });
+
+  it('are judged beyond an entry that is read only at the end', () => {
+    const story = waiting(true);
+    expect(complaints(limitedLines, story.entry('EpochStarted', { epoch: 2 }, 2, 'log'))).toEqual([]);
   });
 });
 
