@@ -112,6 +112,8 @@ export interface BulkOutcome {
   readonly from: BulkPosition;
   /** Null when no task is left to look at. */
   readonly next: BulkPosition | null;
+  /** The end of the log after this call. */
+  readonly seq: Seq;
 }
 
 export interface HeartbeatAnswer {

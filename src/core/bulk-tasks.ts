@@ -36,7 +36,7 @@ export function bulkTasks(
     else if (decision.entries.length > 0) taskIds.push(taskId);
     if (!dryRun) machine.enact(decision);
   }
-  return { matched, taskIds, refusals, dryRun, from, next };
+  return { matched, taskIds, refusals, dryRun, from, next, seq: machine.state.lastSeq };
 }
 
 /** Whether the action applies to this task: a task has one successor, and system queues are left alone. */

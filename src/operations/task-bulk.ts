@@ -10,7 +10,7 @@ import { TASK_ID } from './example-story.ts';
 import { cursorOf, DelayMs, fields, note, Priority, Queue, Reason } from './fields.ts';
 import { opaqueOf } from './opaque-values.ts';
 import { change } from './operation.ts';
-import { NextCursor, Text, Whole } from './reply-fields.ts';
+import { NextCursor, Seq, Text, Whole } from './reply-fields.ts';
 import { filterOf, TASK_FILTER } from './task-filter.ts';
 
 const TASKS_MAX = 1_000;
@@ -77,6 +77,7 @@ new one; \`change\` and \`purge\` do not record it. On a full disk nothing is do
     task_ids: Type.Array(Text, { description: 'the tasks that were changed, or would be in a dry run' }),
     cursor: note(Text, 'the cursor of this call'),
     next_cursor: NextCursor,
+    seq: note(Seq, 'the end of the log after this call; every change of it is durable'),
   }),
   refusals: ['FORBIDDEN', 'DISK_FULL'],
   example: {
@@ -85,7 +86,7 @@ new one; \`change\` and \`purge\` do not record it. On a full disk nothing is do
       filter: { queue: 'mail', state: 'FAILED' },
       reason: 'The mail server is back.',
     },
-    reply: { matched: 1, changed: 1, refused: [], task_ids: [TASK_ID], cursor: '0-48' },
+    reply: { matched: 1, changed: 1, refused: [], task_ids: [TASK_ID], cursor: '0-48', seq: 49 },
   },
   async prepare(request, source): Promise<Found | Refusal> {
     return refusalOf(request) ?? (await find(request, source));
@@ -105,7 +106,7 @@ new one; \`change\` and \`purge\` do not record it. On a full disk nothing is do
       ...found,
     };
   },
-  body: ({ matched, taskIds, refusals, dryRun, from, next }) => ({
+  body: ({ matched, taskIds, refusals, dryRun, from, next, seq }) => ({
     ok: true,
     matched,
     changed: dryRun ? 0 : taskIds.length,
@@ -113,6 +114,7 @@ new one; \`change\` and \`purge\` do not record it. On a full disk nothing is do
     task_ids: [...taskIds],
     cursor: cursorText(from),
     ...(next === null ? {} : { next_cursor: cursorText(next) }),
+    seq,
   }),
 });
 

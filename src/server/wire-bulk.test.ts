@@ -89,10 +89,11 @@ describe('task.bulk', () => {
   it('changes nothing in a dry run; with its cursor the same tasks are changed and no later ones', async () => {
     await create(['a', 'b']);
     const dry = await bulk('kill', { queue: 'q' }, { dry_run: true });
-    expect(dry).toMatchObject({ matched: 2, changed: 0, task_ids: ['a', 'b'] });
+    expect(dry).toMatchObject({ matched: 2, changed: 0, task_ids: ['a', 'b'], seq: 3 });
     await create(['later']);
     expect(await bulk('kill', { queue: 'q' }, { cursor: dry.cursor })).toMatchObject({
       task_ids: ['a', 'b'],
+      seq: 6,
     });
     expect(await get('later')).toMatchObject({ state: 'WAITING' });
   });

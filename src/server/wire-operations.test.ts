@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Body, type Served, startServed, stopAllServed } from '../../test/support/served.ts';
 import type { SessionOperation } from '../../test/support/wire-contract.ts';
-import type { Operation } from '../operations/table.ts';
+import { CHANGES, type Operation } from '../operations/table.ts';
 
 let served: Served;
 
@@ -140,6 +140,7 @@ const OPERATIONS: Record<Exclude<Operation, SessionOperation>, () => Promise<voi
       refused: [],
       task_ids: [task_id],
       cursor: expect.stringMatching(/^0-[0-9]+$/),
+      seq: 3,
     });
   },
   'task.get': async () => {
@@ -505,6 +506,13 @@ describe('over HTTP', () => {
   it.each(Object.entries(OPERATIONS))('%s answers as the contract says', async (_, run) => {
     await run();
     expect(served.troubles).toEqual([]);
+  });
+});
+
+describe('the reply to a change', () => {
+  it('has the seq at which it is durable', () => {
+    const without = CHANGES.filter(({ reply }) => !('seq' in reply.properties));
+    expect(without.map(({ name }) => name)).toEqual([]);
   });
 });
 
