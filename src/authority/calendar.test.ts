@@ -1,6 +1,6 @@
 // Due times of cron patterns where clocks are changed: what does not exist is due at the next instant that does, what
 // exists twice is due once.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { calendar, faultOfCron, isTimeZone } from './calendar.ts';
 
 function dueTimes(cron: string, timezone: string, from: string, count: number): string[] {
@@ -51,6 +51,18 @@ describe('a cron pattern', () => {
   it('is taken in a time zone that exists', () => {
     expect(['UTC', 'Europe/Berlin', 'America/New_York'].every(isTimeZone)).toBe(true);
     expect(['Mars/Olympus', '', 'Europe Berlin'].some(isTimeZone)).toBe(false);
+  });
+});
+
+describe('a list of due times', () => {
+  it('costs nothing when it is asked for again', () => {
+    const local = vi.spyOn(Intl.DateTimeFormat.prototype, 'formatToParts');
+    const list = () => dueTimes('15 4 * * *', 'Asia/Tokyo', '2026-01-02T12:00Z', 5);
+    const first = list();
+    const looks = local.mock.calls.length;
+    expect([list(), local.mock.calls.length]).toEqual([first, looks]);
+    expect(looks).toBeGreaterThan(0);
+    local.mockRestore();
   });
 });
 

@@ -12,6 +12,8 @@ const DAY_MS = 24 * HOUR_MS;
 /** The largest step by which local clocks are set back. */
 const SHIFT_MAX_MS = 3 * HOUR_MS;
 const CACHED_MAX = 1_000;
+/** How many answers of one pattern are kept: a list of schedules shows the next five due times of each, again and again. */
+const ANSWERS_MAX = 16;
 
 /** Checked before the library parses the text, because the library also accepts dates and years. */
 const FIELDS = /^\S+( \S+){4,5}$/;
@@ -30,12 +32,11 @@ export const calendar: Calendar = {
   instant: (ms) => new Date(ms).toISOString(),
 };
 
-/** A pattern in a zone. The newest answer is kept: many schedules are due at the same time. */
+/** A pattern in a zone. Its newest answers are kept: one takes 100 µs, and many schedules are due at the same times. */
 class Rhythm {
   readonly #pattern: Cron;
   readonly #zone: Zone;
-  #afterMs = Number.NaN;
-  #dueMs: number | null = null;
+  readonly #answers = new Map<number, number | null>();
 
   constructor(pattern: Cron, zone: Zone) {
     this.#pattern = pattern;
@@ -43,10 +44,7 @@ class Rhythm {
   }
 
   next(afterMs: number): number | null {
-    if (afterMs === this.#afterMs) return this.#dueMs;
-    this.#dueMs = this.#look(afterMs);
-    this.#afterMs = afterMs;
-    return this.#dueMs;
+    return cached(this.#answers, afterMs, () => this.#look(afterMs), ANSWERS_MAX);
   }
 
   #look(afterMs: number): number | null {
@@ -121,11 +119,11 @@ function zoneOf(timezone: string): Zone {
 }
 
 /** Evicts the oldest entry when the cache is full. */
-function cached<T>(known: Map<string, T>, key: string, make: () => T): T {
+function cached<K, T>(known: Map<K, T>, key: K, make: () => T, max = CACHED_MAX): T {
   const found = known.get(key);
   if (found !== undefined) return found;
   const made = make();
-  if (known.size === CACHED_MAX) known.delete(known.keys().next().value!);
+  if (known.size === max) known.delete(known.keys().next().value!);
   known.set(key, made);
   return made;
 }
