@@ -72,6 +72,79 @@ describe('the holder of a name', () => {
     expect(told).toHaveLength(1);
   });
 
+  it.each([
+    ['wiped', { type: 'NamesWiped', prefix: '', count: 1 }],
+    ['superseded', granted()],
+  ] as const)('is told the same when its grant was %s in the batch that granted it', (cause, entry) => {
+    const { subscription, told } = subscribed();
+    happens(granted(), entry);
+    holders.holdName(subscription, 'n', 101);
+    expect(told).toEqual([lost(101, cause)]);
+    happens(granted());
+    expect(told).toHaveLength(1);
+  });
+
+  it.each([
+    ['broken', broken(101)],
+    ['wiped', { type: 'NamesWiped', prefix: '', count: 1 }],
+    ['superseded', granted()],
+  ] as const)(
+    'is told once of a grant that was %s, when further replies of the batch name it',
+    (cause, entry) => {
+      const [before, after] = [subscribed(), subscribed()];
+      happens(granted());
+      holders.holdName(before.subscription, 'n', 101);
+      happens(entry);
+      holders.holdName(before.subscription, 'n', 101);
+      happens(granted());
+      expect(before.told).toEqual([lost(101, cause)]);
+
+      seq = 100;
+      happens(granted(), entry);
+      holders.holdName(after.subscription, 'n', 101);
+      holders.holdName(after.subscription, 'n', 101);
+      happens(granted());
+      expect(after.told).toEqual([lost(101, cause)]);
+    },
+  );
+
+  it('is told over each connection whose reply names it, when two renewed it in the batch that ended it', () => {
+    const [one, other] = [subscribed(), subscribed()];
+    holders.holdName(one.subscription, 'n', 5);
+    happens(broken(5));
+    holders.holdName(other.subscription, 'n', 5);
+    holders.holdName(one.subscription, 'n', 5);
+    happens(granted());
+    expect([one.told, other.told]).toEqual([[lost(5, 'broken')], [lost(5, 'broken')]]);
+  });
+
+  it('is told of each of the names that were granted together', () => {
+    const { subscription, told } = subscribed();
+    happens(broken(5), { type: 'NameBroken', name: 'o', leaseSeq: 5, reason: 'stuck' });
+    for (const name of ['n', 'o']) holders.holdName(subscription, name, 5);
+    expect(told).toEqual([lost(5, 'broken'), lost(5, 'broken', 'o')]);
+  });
+
+  it('is not told of a wipe or a grant before its own in the same batch, nor of a wipe of other names', () => {
+    const { subscription, told } = subscribed();
+    happens(granted(), { type: 'NamesWiped', prefix: '', count: 1 }, granted(), {
+      type: 'NamesWiped',
+      prefix: 'm',
+      count: 0,
+    });
+    holders.holdName(subscription, 'n', 103);
+    expect(told).toEqual([]);
+    happens({ type: 'NameBroken', name: 'n', leaseSeq: 103, reason: 'stuck' });
+    expect(told).toEqual([lost(103, 'broken')]);
+  });
+
+  it('is told once, with the cause of its own end, when the name was granted again in that batch', () => {
+    const { subscription, told } = subscribed();
+    happens(granted(), { type: 'NameBroken', name: 'n', leaseSeq: 101, reason: 'stuck' }, granted());
+    holders.holdName(subscription, 'n', 101);
+    expect(told).toEqual([lost(101, 'broken')]);
+  });
+
   it('is not told of the end of another grant, nor of its own release', () => {
     const { subscription, told } = subscribed();
     holders.holdName(subscription, 'n', 5);
@@ -155,10 +228,13 @@ describe('the holder of a task', () => {
     expect(told).toEqual([]);
   });
 
-  it('is forgotten when its extension was answered in the batch of its verdict', () => {
+  it.each([
+    ['its verdict', { type: 'TaskCompleted', task: 't', leaseSeq: 5, result: null, writes: [] }],
+    ['its death', { type: 'TaskDead', task: 't', leaseSeq: 5, reason: 'no', detail: null }],
+  ] as const)('is forgotten when its extension was answered in the batch of %s', (_, entry) => {
     const { subscription } = subscribed();
     holders.holdTask(subscription, 5);
-    happens({ type: 'TaskCompleted', task: 't', leaseSeq: 5, result: null, writes: [] });
+    happens(entry);
     holders.holdTask(subscription, 5);
     expect(subscription.tasks.size).toBe(0);
   });

@@ -30,6 +30,12 @@ export type HolderListener = (news: HolderNews) => boolean;
 /** How many ends are kept for replies that have not been sent. */
 const MISSED_MAX = 1_024;
 
+/** The end of a lease, and who was notified of it. */
+interface Ended {
+  readonly news: HolderNews;
+  readonly notified: Set<HolderSubscription>;
+}
+
 /** The leases that one connection holds, and how to notify it. */
 export class HolderSubscription {
   readonly notify: HolderListener;
@@ -48,9 +54,15 @@ export class Holders {
   /** Notified of every lease: in process there is no reply to wait for. */
   private readonly listeners = new Set<HolderListener>();
   private subscriptions = 0;
-  private readonly missed = new Map<number, HolderNews>();
-  /** Leases that the newest batch ended by their holder's word; a renewal in the same batch is answered after that. */
-  private readonly givenUp = new Set<number | string>();
+  private readonly missed = new Map<number | string, HolderNews>();
+  /**
+   * Leases that the newest batch ended: null for those that their holder ended. A renewal in the same batch is answered after
+   * that, and its connection is notified unless it was already.
+   */
+  private readonly over = new Map<number | string, Ended | null>();
+  /** The wipes of the newest batch, and its newest grant of each name: they end grants whose replies follow. */
+  private readonly granted = new Map<string, number>();
+  private readonly wipes: { readonly prefix: string; readonly seq: number }[] = [];
   private unfollow: (() => void) | null = null;
 
   constructor(feed: Feed) {
@@ -84,23 +96,23 @@ export class Holders {
 
   /** A reply that names the holder was sent. */
   holdName(subscription: HolderSubscription, name: string, leaseSeq: number): void {
-    if (this.givenUp.size > 0 && this.givenUp.has(grantOf(name, leaseSeq))) return;
+    if (this.over.size > 0 && this.isOver(subscription, grantOf(name, leaseSeq))) return;
     const before = this.byName.get(name);
     const current = before?.names.get(name) ?? leaseSeq;
     // Two grants of a name in one batch: their replies may leave in any order.
-    if (current > leaseSeq) {
-      subscription.notify({ type: 'lost', leaseSeq, subject: { name }, cause: 'superseded' });
-      return;
-    }
+    if (current > leaseSeq) return this.end(subscription, lostName(name, leaseSeq, 'superseded'));
     if (current < leaseSeq) this.loseName(name, current, 'superseded');
     else if (before !== subscription) before?.names.delete(name);
     this.byName.set(name, subscription);
     subscription.names.set(name, leaseSeq);
     this.deliverMissed(subscription, leaseSeq, name);
+    const cause = this.lossInBatch(name, leaseSeq);
+    if (cause !== null && this.forgetName(name, leaseSeq) !== undefined)
+      this.end(subscription, lostName(name, leaseSeq, cause));
   }
 
   holdTask(subscription: HolderSubscription, leaseSeq: number): void {
-    if (this.givenUp.has(leaseSeq)) return;
+    if (this.isOver(subscription, leaseSeq)) return;
     const before = this.byTask.get(leaseSeq);
     if (before !== undefined && before !== subscription) before.tasks.delete(leaseSeq);
     this.byTask.set(leaseSeq, subscription);
@@ -127,11 +139,17 @@ export class Holders {
     this.unfollow?.();
     this.unfollow = null;
     this.missed.clear();
-    this.givenUp.clear();
+    this.forgetBatch();
+  }
+
+  private forgetBatch(): void {
+    this.over.clear();
+    this.granted.clear();
+    this.wipes.length = 0;
   }
 
   private readonly look = (entries: readonly LoggedEntry[]): void => {
-    this.givenUp.clear();
+    this.forgetBatch();
     for (let index = 0; index < entries.length; index++)
       this.note(entries[index]!.entry, entries[index]!.seq);
   };
@@ -143,19 +161,20 @@ export class Holders {
         return;
       case 'NameReleased':
         this.forgetName(entry.name, entry.leaseSeq);
-        this.givenUp.add(grantOf(entry.name, entry.leaseSeq));
+        this.over.set(grantOf(entry.name, entry.leaseSeq), null);
         return;
       case 'NameExpired':
         return this.loseName(entry.name, entry.leaseSeq, 'expired');
       case 'NameBroken':
         return this.loseName(entry.name, entry.leaseSeq, 'broken');
       case 'NamesWiped':
+        this.wipes.push({ prefix: entry.prefix, seq });
         return this.wipe(entry.prefix);
       case 'TaskCompleted':
       case 'TaskFailed':
       case 'TaskReleased':
         this.forgetTask(entry.leaseSeq);
-        this.givenUp.add(entry.leaseSeq);
+        this.over.set(entry.leaseSeq, null);
         return;
       case 'LeaseExpired':
         return this.loseTask(entry.task, entry.leaseSeq, 'expired');
@@ -173,20 +192,25 @@ export class Holders {
 
   /** The newest grant of a name fences out the one before. */
   private supersede(name: string, seq: number): void {
+    this.granted.set(name, seq);
     const leaseSeq = this.byName.get(name)?.names.get(name);
     if (leaseSeq !== undefined && leaseSeq < seq) this.loseName(name, leaseSeq, 'superseded');
   }
 
   private wipe(prefix: string): void {
     for (const [name, subscription] of [...this.byName]) {
-      if (!name.startsWith(prefix) || name.startsWith(GUARD_PREFIX)) continue;
-      this.loseName(name, subscription.names.get(name)!, 'wiped');
+      if (isWiped(name, prefix)) this.loseName(name, subscription.names.get(name)!, 'wiped');
     }
   }
 
+  /** Why a grant that was neither given up nor missed is over since the newest batch; null when it is not. */
+  private lossInBatch(name: string, leaseSeq: number): string | null {
+    if (this.wipes.some(({ prefix, seq }) => leaseSeq < seq && isWiped(name, prefix))) return 'wiped';
+    return (this.granted.get(name) ?? leaseSeq) > leaseSeq ? 'superseded' : null;
+  }
+
   private loseName(name: string, leaseSeq: number, cause: string): void {
-    const subscription = this.forgetName(name, leaseSeq);
-    this.notify(subscription, { type: 'lost', leaseSeq, subject: { name }, cause });
+    this.notify(this.forgetName(name, leaseSeq), lostName(name, leaseSeq, cause));
   }
 
   private loseTask(task: number | string, leaseSeq: number, cause: string): void {
@@ -211,23 +235,53 @@ export class Holders {
 
   private notify(subscription: HolderSubscription | undefined, news: HolderNews): void {
     for (const listener of this.listeners) listener(news);
-    if (subscription !== undefined) subscription.notify(news);
+    if (subscription !== undefined) this.end(subscription, news);
     else if (this.subscriptions > 0) this.keepMissed(news);
+  }
+
+  /** Notifies a holder. If its lease has ended, later replies of the batch that name it as the holder do not count. */
+  private end(subscription: HolderSubscription, news: HolderNews): void {
+    if (news.type === 'lost') this.over.set(keyOf(news), { news, notified: new Set([subscription]) });
+    subscription.notify(news);
+  }
+
+  /** Whether the newest batch ended the lease that a reply has just named. */
+  private isOver(subscription: HolderSubscription, key: number | string): boolean {
+    const ended = this.over.get(key);
+    if (ended === undefined) return false;
+    if (ended === null || ended.notified.has(subscription)) return true;
+    ended.notified.add(subscription);
+    subscription.notify(ended.news);
+    return true;
   }
 
   private keepMissed(news: HolderNews): void {
     if (this.missed.size >= MISSED_MAX) this.missed.delete(this.missed.keys().next().value!);
-    this.missed.set(news.leaseSeq, news);
+    this.missed.set(keyOf(news), news);
   }
 
   private deliverMissed(subscription: HolderSubscription, leaseSeq: number, name: string | null): void {
-    const news = this.missed.size === 0 ? undefined : this.missed.get(leaseSeq);
-    if (news === undefined || (name !== null && (news.subject as { name?: string }).name !== name)) return;
-    this.missed.delete(leaseSeq);
+    if (this.missed.size === 0) return;
+    const key = name === null ? leaseSeq : grantOf(name, leaseSeq);
+    const news = this.missed.get(key);
+    if (news === undefined) return;
+    this.missed.delete(key);
     if (news.type === 'lost' && name !== null) this.forgetName(name, leaseSeq);
     else if (news.type === 'lost') this.forgetTask(leaseSeq);
-    subscription.notify(news);
+    this.end(subscription, news);
   }
+}
+
+function keyOf({ leaseSeq, subject }: HolderNews): number | string {
+  return 'name' in subject ? grantOf(subject.name, leaseSeq) : leaseSeq;
+}
+
+function lostName(name: string, leaseSeq: number, cause: string): HolderNews {
+  return { type: 'lost', leaseSeq, subject: { name }, cause };
+}
+
+function isWiped(name: string, prefix: string): boolean {
+  return name.startsWith(prefix) && !name.startsWith(GUARD_PREFIX);
 }
 
 /** Names that were granted together have one number. */
