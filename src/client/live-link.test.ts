@@ -224,6 +224,22 @@ describe('a live connection', () => {
     expect(await isSettled(waiting)).toBe(false);
   });
 
+  it.each([
+    ['null', null],
+    ['a number', 7],
+    ['an answer without a body', [1, 200]],
+    ['a notice of nothing', ['lost']],
+  ])('on which an item is %s is broken, and its calls are sent again', async (_, item) => {
+    const call = create();
+    await world.settle();
+    const socket = await live();
+    socket.say(item);
+    await world.advance(50);
+    expect([socket.isDropped, opened.length]).toEqual([true, 2]);
+    (await live()).answerAll({ task_id: 't', seq: 1 });
+    expect(await world.finish(call)).toMatchObject({ ok: true });
+  });
+
   it('is left for the leader that a standby names, once what it owes is answered', async () => {
     transport = connect(3);
     const calls = [create(), create()];

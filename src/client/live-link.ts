@@ -303,7 +303,8 @@ export class LiveLink {
   ): void {
     let newestId = 0;
     for (let at = 2; at < items.length; at++) {
-      const [first] = items[at] as readonly unknown[];
+      const item = items[at];
+      const first: unknown = Array.isArray(item) ? item[0] : null;
       if (typeof first === 'number') newestId = Math.max(newestId, first);
       else if (first === 'pong' && this.#pinged !== null) this.#note(this.#pinged, atMs, epoch);
     }
@@ -321,19 +322,24 @@ export class LiveLink {
     if (!Array.isArray(item)) return false;
     const [first, second, third] = item as readonly unknown[];
     if (typeof first !== 'number') {
-      if (first === 'lost' || first === 'cancel' || first === 'asked')
+      if (first === 'lost' || first === 'cancel' || first === 'asked') {
+        if (!isObject(second)) return false;
         this.#events.notice(item as unknown as Told);
-      else if (first === 'pong') this.#pinged = null;
+      } else if (first === 'pong') this.#pinged = null;
       // Notices of newer servers are ignored.
       return true;
     }
     const sent = this.#sent.get(first);
     if (sent === undefined) return true;
-    this.#forget(first, sent);
     const { call } = sent;
     // The answer to a wait that this client has ended.
-    if (item.length === 1) return true;
+    if (item.length === 1 && call.isSettled) {
+      this.#forget(first, sent);
+      return true;
+    }
+    // Otherwise the link breaks, which settles the calls that were sent: this one must still be among them.
     if (typeof second !== 'number' || !isObject(third)) return false;
+    this.#forget(first, sent);
     if (OPERATION_ROWS[call.operation].opaque) restoreOpaque(third);
     this.#events.answered(this, call, second, third, epoch);
     return true;
