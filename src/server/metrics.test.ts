@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { HeldEngine } from '../../test/support/held-engine.ts';
-import { ManualWorld } from '../../test/support/manual-world.ts';
+import { isSettled, ManualWorld } from '../../test/support/manual-world.ts';
 import { family, parseMetrics } from '../../test/support/parse-metrics.ts';
 import type { Authority } from '../authority/authority.ts';
 import { MemoryDisk } from '../engines/memory/memory-disk.ts';
@@ -294,6 +294,26 @@ describe('the free space of the disk', () => {
     expect(asked).toBe(1);
     await world.advance(5_000);
     expect((await look()).get('leasehold_disk_free_bytes')).toBe(4_000);
+  });
+
+  it('is waited for before anything is counted: a batch on its way to the disk is not', async () => {
+    let tell: (bytes: number) => void = () => undefined;
+    statfs = () => new Promise((resolve) => (tell = resolve));
+    const text = metrics.text();
+    await world.settle();
+    engine.holding = true;
+    const created = calls['task.create']({ payload: 1 });
+    await world.settle();
+    expect(engine.waiting).toBe(1);
+    tell(5_000);
+    await world.settle();
+    expect(await isSettled(text)).toBe(false);
+    engine.holding = false;
+    engine.letGo();
+    await world.finish(created);
+    const shown = parseMetrics(await world.finish(text));
+    expect(shown.get('leasehold_tasks_total{queue="default",event="created"}')).toBe(1);
+    expect(shown.get('leasehold_queue_tasks{queue="default",state="ready"}')).toBe(1);
   });
 
   it('is left out when the file system does not tell', async () => {

@@ -122,8 +122,9 @@ export class Metrics {
   }
 
   async text(): Promise<string> {
-    this.state = await this.lookAtState();
     await this.lookAtDisk();
+    // Last, and nothing is waited for after it: the next batch is counted while it is written.
+    this.state = await this.lookAtState();
     return metricsText(this.metrics);
   }
 
