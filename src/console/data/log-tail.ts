@@ -4,9 +4,16 @@
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { EntryRecord, EntryType } from '../../browser.ts';
+import { LeaseholdError } from '../../browser.ts';
 import { transportOf } from '../../client/client.ts';
 import { isLive } from './clock.ts';
 import { currentClient, identity, Refused } from './connection.ts';
+
+export interface LogBounds {
+  /** The oldest position that a compaction or a restore has left. */
+  readonly firstSeq: number;
+  readonly endSeq: number;
+}
 
 export interface LogTail {
   /** The newest first. */
@@ -25,19 +32,21 @@ const AGAIN_MS = 3_000;
 
 /**
  * `from` null: the tail of the log, followed; otherwise the entries from that position on, without following. At an
- * earlier moment the log ends with `endSeq`.
+ * earlier moment the log ends with `endSeq`. `range` is null until the server has told it.
  */
 export function useLogTail(
   types: readonly EntryType[],
   from: number | null,
-  endSeq: number | null,
+  range: LogBounds | null,
   isPast: boolean,
 ): LogTail {
   const [tail, setTail] = useState<LogTail>({ entries: [], dropped: 0, fault: null });
   const nextSeq = useRef(0);
   const live = isLive.value;
-  const key = `${types.join()} ${from} ${identity.value?.name} ${isPast ? endSeq : 'now'}`;
-  const isKnown = endSeq !== null;
+  const key = `${types.join()} ${from} ${identity.value?.name} ${isPast ? range?.endSeq : 'now'}`;
+  const isKnown = range !== null;
+  const bounds = useRef<LogBounds>({ firstSeq: 1, endSeq: 1 });
+  if (range !== null) bounds.current = range;
 
   useEffect(() => {
     nextSeq.current = 0;
@@ -67,7 +76,8 @@ export function useLogTail(
     const timer = setInterval(show, SHOW_EVERY_MS);
     const run = async (): Promise<void> => {
       if (nextSeq.current === 0) {
-        const first = from ?? Math.max(1, (endSeq ?? 1) - LOOK_BACK);
+        const { firstSeq, endSeq } = bounds.current;
+        const first = from ?? Math.max(firstSeq, endSeq - LOOK_BACK);
         const reply = await transport.log({
           from: first,
           limit: LOOK_BACK,
@@ -75,9 +85,9 @@ export function useLogTail(
         });
         if (signal.aborted) return;
         if (!reply.ok) throw new Refused(reply);
-        const kept = isPast ? reply.entries.filter(({ seq }) => seq <= (endSeq ?? 0)) : reply.entries;
+        const kept = isPast ? reply.entries.filter(({ seq }) => seq <= endSeq) : reply.entries;
         fresh = from === null ? kept.slice(-SHOWN_FIRST) : kept.slice(0, SHOWN_MAX);
-        nextSeq.current = (reply.entries.at(-1)?.seq ?? endSeq ?? 0) + 1;
+        nextSeq.current = (reply.entries.at(-1)?.seq ?? endSeq) + 1;
         show();
       }
       if (from !== null || !live) return;
@@ -90,6 +100,8 @@ export function useLogTail(
     const start = (): void => {
       run().catch((fault: unknown) => {
         if (signal.aborted) return;
+        // What was to come next was compacted away during a pause: the tail is read anew.
+        if (from === null && isCompacted(fault)) nextSeq.current = 0;
         setTail((before) => ({ ...before, fault }));
         again = setTimeout(start, AGAIN_MS);
       });
@@ -104,4 +116,9 @@ export function useLogTail(
   }, [key, live, isKnown]);
 
   return tail;
+}
+
+function isCompacted(fault: unknown): boolean {
+  if (fault instanceof Refused) return fault.problem.code === 'LOG_COMPACTED';
+  return fault instanceof LeaseholdError && fault.code === 'LOG_COMPACTED';
 }

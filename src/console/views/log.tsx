@@ -35,9 +35,10 @@ export function LogPage() {
   const { types: typesText = '', from: fromText = '' } = route.value.query;
   const types = typesText === '' ? [] : (typesText.split(',') as EntryType[]);
   const from = /^\d{1,16}$/.test(fromText) ? Math.max(1, Number(fromText)) : null;
-  const endSeq = watch.value?.status.seq ?? null;
+  const status = watch.value?.status;
+  const range = status === undefined ? null : { firstSeq: status.first_seq, endSeq: status.seq };
   const isPast = moment.value !== null;
-  const { entries, dropped, fault } = useLogTail(types, from, endSeq, isPast);
+  const { entries, dropped, fault } = useLogTail(types, from, range, isPast);
   return (
     <>
       <h1>
