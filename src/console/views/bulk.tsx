@@ -7,6 +7,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { countText } from '../data/clock.ts';
 import { ask } from '../data/connection.ts';
 import type { TaskQueryFilter } from '../data/task-query.ts';
+import { visible } from '../data/visible.ts';
 import { Fault } from '../parts/notices.tsx';
 import { NameLink } from '../parts/text.tsx';
 
@@ -141,7 +142,7 @@ function BulkDialog({
       <form onSubmit={start}>
         <h2 id="bulk-title">{verb} everything that matches</h2>
         <p class="filter-text">
-          <code>{filterText(filter)}</code>
+          <code>{visible(filterText(filter))}</code>
         </p>
         <p>{says}</p>
         {step === 'looking' && <p role="status">Looking: {countText(planned.matched)} match so far…</p>}
@@ -198,7 +199,8 @@ function BulkDialog({
               class={action === 'requeue' ? 'primary' : 'danger'}
               disabled={step !== 'ready' || planned.done === 0 || reason.trim() === ''}
             >
-              {verb} {countText(planned.done)}
+              {verb} {isCut ? 'more than ' : ''}
+              {countText(planned.done)}
             </button>
           )}
         </div>
