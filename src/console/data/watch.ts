@@ -23,14 +23,17 @@ export interface Watch {
 }
 
 export interface Rates {
-  readonly commitsPerS: number;
+  /** Null until two overviews were compared. */
+  readonly commitsPerS: number | null;
   readonly commitMs: number | null;
   /** Completions per second by queue, the newest last. */
   readonly completed: ReadonlyMap<string, readonly number[]>;
 }
 
+const UNMEASURED: Rates = { commitsPerS: null, commitMs: null, completed: new Map() };
+
 export const watch = signal<Watch | null>(null);
-export const rates = signal<Rates>({ commitsPerS: 0, commitMs: null, completed: new Map() });
+export const rates = signal<Rates>(UNMEASURED);
 
 let before: Overview | null = null;
 
@@ -79,7 +82,7 @@ function noted(seen: Watch): Watch {
 function ratesAfter(rates: Rates, earlier: Overview | null, later: Overview): Rates {
   const seconds = earlier === null ? 0 : (Date.parse(later.now) - Date.parse(earlier.now)) / 1_000;
   if (earlier === null || seconds <= 0 || later.commits < earlier.commits) {
-    return { commitsPerS: 0, commitMs: null, completed: new Map() };
+    return UNMEASURED;
   }
   const commits = later.commits - earlier.commits;
   const known = new Map(earlier.queues.map(({ queue, totals }) => [queue, totals.completed]));
@@ -94,10 +97,4 @@ function ratesAfter(rates: Rates, earlier: Overview | null, later: Overview): Ra
     commitMs: commits === 0 ? rates.commitMs : (later.commit_ms - earlier.commit_ms) / commits,
     completed,
   };
-}
-
-/** The mean of the last half minute. */
-export function recentRate(values: readonly number[] | undefined): number {
-  const last = (values ?? []).slice(-15);
-  return last.length === 0 ? 0 : last.reduce((sum, value) => sum + value, 0) / last.length;
 }

@@ -135,7 +135,7 @@ function AuthorityCard({
         {overview !== null && (
           <>
             <Field label="Commits per second">
-              <span class="figure">{rates.commitsPerS.toFixed(1)}</span>
+              <span class="figure">{rates.commitsPerS?.toFixed(1) ?? '–'}</span>
             </Field>
             <Field label="Time to sync">
               <span class="figure">{rates.commitMs === null ? '–' : `${rates.commitMs.toFixed(2)} ms`}</span>
@@ -150,9 +150,10 @@ function AuthorityCard({
           <a href={hrefOf('leases')}>
             <Count of={counts.leases} />
           </a>{' '}
-          <span class="soft">
-            live, <Count of={counts.waiters} /> waiting
-          </span>
+          <span class="soft">live</span>
+        </Field>
+        <Field label="In line">
+          <Count of={counts.waiters} /> <span class="soft">for a lease or a task</span>
         </Field>
         {overview !== null && (
           <Field label="Standbys">

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { clockText, countText, durationText } from '../data/clock.ts';
 import { type QueueTrouble, queueTrouble } from '../data/queue-trouble.ts';
 import { hrefOf } from '../data/route.ts';
+import { taskLosses } from '../data/task-losses.ts';
 import { quotedWord } from '../data/task-query.ts';
 import type { Incident, Overview, QueueOverview, Status } from '../data/watch.ts';
 import { Name } from '../parts/text.tsx';
@@ -57,47 +58,47 @@ const SAYS: Readonly<
 
 /** "3 tasks in `transcode` lost their lease in the last 10 minutes, all from worker `w7`." */
 function lostTasks(incidents: readonly Incident[]): Trouble[] {
-  return [
-    ...grouped(
-      incidents.filter(({ type }) => type in SAYS),
-      ({ type, queue }) => `${type} ${queue ?? ''}`,
-    ),
-  ].map((group) => {
-    const [{ type, queue = '' }] = group as [Incident];
-    const { tone, noun = 'task', one, many, query } = SAYS[type]!;
-    const reasons = [...new Set(group.flatMap(({ reason }) => (reason === undefined ? [] : [reason])))];
-    const [first] = group;
-    return {
-      tone,
-      says: (
-        <>
-          {group.length === 1 && first?.task_id !== undefined && noun === 'task' ? (
-            <>
-              Task <Name text={first.task_id} /> in <Name text={queue} /> {one}
-            </>
-          ) : (
-            <>
-              {counted(group.length, noun)} in <Name text={queue} /> {group.length === 1 ? one : many}
-            </>
-          )}{' '}
-          {within(group)}
-          {fromWhom(group)}.
-          {reasons.length > 0 && (
-            <>
-              {' '}
-              {reasons.length === 1 ? 'Reason' : 'Newest reason'}: <Name text={reasons[0]!} />
-            </>
-          )}
-        </>
-      ),
-      href:
-        group.length === 1 && first?.task_id !== undefined
-          ? hrefOf('tasks', first.task_id)
-          : query === ''
-            ? hrefOf('queues', queue)
-            : hrefOf('tasks', null, { q: `queue:${quotedWord(queue)} ${query}` }),
-    };
-  });
+  return taskLosses(incidents.filter(({ type }) => type in SAYS)).map(
+    ({ incidents: group, tasks, isCut }) => {
+      const [first] = group;
+      const { type, queue = '', task_id: taskId = '' } = first;
+      const { tone, noun = 'task', one, many, query } = SAYS[type]!;
+      const count = noun === 'task' ? tasks : group.length;
+      const reasons = [...new Set(group.flatMap(({ reason }) => (reason === undefined ? [] : [reason])))];
+      return {
+        tone,
+        says: (
+          <>
+            {count === 1 && noun === 'task' ? (
+              <>
+                Task <Name text={taskId} /> in <Name text={queue} /> {one}
+                {group.length > 1 && ` ${group.length} times`}
+              </>
+            ) : (
+              <>
+                {isCut && 'At least '}
+                {counted(count, noun)} in <Name text={queue} /> {count === 1 ? one : many}
+              </>
+            )}{' '}
+            {within(group)}
+            {fromWhom(group)}.
+            {reasons.length > 0 && (
+              <>
+                {' '}
+                {reasons.length === 1 ? 'Reason' : 'Newest reason'}: <Name text={reasons[0]!} />
+              </>
+            )}
+          </>
+        ),
+        href:
+          count === 1
+            ? hrefOf('tasks', taskId)
+            : query === ''
+              ? hrefOf('queues', queue)
+              : hrefOf('tasks', null, { q: `queue:${quotedWord(queue)} ${query}` }),
+      };
+    },
+  );
 }
 
 function within(group: readonly Incident[]): string {
@@ -151,7 +152,7 @@ function lostNames(incidents: readonly Incident[]): Trouble[] {
   ];
 }
 
-function queueTroubles(figures: QueueOverview, nowMs: number): Trouble[] {
+export function queueTroubles(figures: QueueOverview, nowMs: number): Trouble[] {
   const trouble = queueTrouble(figures, nowMs);
   if (trouble === null) return [];
   const tone = trouble === 'unserved' ? 'bad' : 'warn';
@@ -190,14 +191,4 @@ const SAYS_OF: Readonly<Record<QueueTrouble, (figures: QueueOverview, nowMs: num
 
 function counted(count: number, noun: string): string {
   return `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
-}
-
-function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Iterable<readonly T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const group = groups.get(keyOf(item));
-    if (group === undefined) groups.set(keyOf(item), [item]);
-    else group.push(item);
-  }
-  return groups.values();
 }

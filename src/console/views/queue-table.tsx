@@ -1,6 +1,7 @@
 /** One row per queue: what it holds and how fast it drains. */
 import { durationText } from '../data/clock.ts';
-import { type Overview, type QueueOverview, type Rates, recentRate } from '../data/watch.ts';
+import { type DrainTime, drainTimeMs, recentRate } from '../data/drain-time.ts';
+import type { Overview, QueueOverview, Rates } from '../data/watch.ts';
 import { Sparkline } from '../parts/figures.tsx';
 import { Empty } from '../parts/notices.tsx';
 import { Count, NameLink, State } from '../parts/text.tsx';
@@ -100,22 +101,45 @@ function QueueRow({
       <td class="rate">
         <Sparkline
           values={completed}
-          label={`Completions per second of ${queue.queue}, now ${perS.toFixed(1)}`}
+          label={`Completions per second of ${queue.queue}${perS === null ? '' : `, now ${perS.toFixed(1)}`}`}
         />
         <span class="figure">
-          {perS === 0 ? <span class="zero">0</span> : perS.toFixed(perS < 10 ? 1 : 0)}
+          <Rate perS={perS} />
         </span>
       </td>
-      <td class="num figure">{drainText(ready, perS)}</td>
+      <td class="num figure">{drainText(drainTimeMs(queue, completed))}</td>
     </tr>
   );
 }
 
-function drainText(ready: number, perS: number) {
-  if (ready === 0) return <span class="zero">–</span>;
-  return perS === 0 ? (
-    <span title="Nothing was completed in the last half minute">never</span>
-  ) : (
-    durationText((ready / perS) * 1_000)
+function Rate({ perS }: { perS: number | null }) {
+  if (perS === null || perS === 0) return <span class="zero">{perS === null ? '–' : 0}</span>;
+  return <>{perS.toFixed(perS < 10 ? 1 : 0)}</>;
+}
+
+const NO_TIME: Readonly<Record<Exclude<DrainTime, number>, { text: string; title: string }>> = {
+  empty: { text: '–', title: 'No task waits' },
+  unmeasured: { text: '–', title: 'Not measured yet' },
+  slow: {
+    text: 'unknown',
+    title: 'None was completed in the last half minute: its workers are busy, or a limit holds it back',
+  },
+  never: {
+    text: 'never',
+    title: 'No worker has a task of it, and none was completed in the last half minute',
+  },
+};
+
+function drainText(time: DrainTime) {
+  if (typeof time === 'number') {
+    return (
+      <span title="Ready and limited tasks, at the pace of the last half minute">{durationText(time)}</span>
+    );
+  }
+  const { text, title } = NO_TIME[time];
+  return (
+    <span title={title} class={text === '–' ? 'zero' : ''}>
+      {text}
+    </span>
   );
 }

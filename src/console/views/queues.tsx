@@ -1,12 +1,14 @@
 /** **Queues**: what each holds, its workers and limits; for one queue also how long its tasks wait and run. */
 import type { Body } from '../../browser.ts';
+import { authorityNow, countText, durationText } from '../data/clock.ts';
 import { ask, may } from '../data/connection.ts';
+import { drainTimeMs, recentRate } from '../data/drain-time.ts';
 import type { Feed } from '../data/feed.ts';
 import { useFeed } from '../data/feed.ts';
 import { hrefOf, moment } from '../data/route.ts';
 import { quotedWord } from '../data/task-query.ts';
 import { visible } from '../data/visible.ts';
-import { type QueueOverview, rates, recentRate, type Watch } from '../data/watch.ts';
+import { type QueueOverview, rates, type Watch } from '../data/watch.ts';
 import { CopyCurl } from '../parts/copy.tsx';
 import { confirm } from '../parts/dialog.tsx';
 import { Sparkline } from '../parts/figures.tsx';
@@ -14,6 +16,7 @@ import { Histogram } from '../parts/histogram.tsx';
 import { Empty, NotInTheLog, Shown } from '../parts/notices.tsx';
 import { Ago, Count, Duration, Field, Name, NameLink, State } from '../parts/text.tsx';
 import { PastQueues } from './past-queues.tsx';
+import { queueTroubles } from './problems.tsx';
 import { QueueLimits } from './queue-limits.tsx';
 import { QueueTable } from './queue-table.tsx';
 
@@ -60,7 +63,10 @@ export function QueuePage({ name, feed }: { name: string; feed: Feed<Watch> }) {
       ) : seen === undefined ? (
         feed.data !== null && <Empty>This queue has no task now. A queue is created by its first task.</Empty>
       ) : (
-        <QueueCard queue={seen} />
+        <>
+          <Lead queue={seen} nowMs={authorityNow()} />
+          <QueueCard queue={seen} />
+        </>
       )}
       <div class="actions">
         {may('v1:admin') && listed.data !== null && (
@@ -111,6 +117,29 @@ function PastCard({ counts }: { counts: Body<'queue.list'>['queues'][number] | n
   );
 }
 
+/** What is wrong with the queue; else what it does now, and when it will be done. */
+function Lead({ queue, nowMs }: { queue: QueueOverview; nowMs: number }) {
+  const [trouble] = queueTroubles(queue, nowMs);
+  if (trouble !== undefined) return <p class={`lead ${trouble.tone}`}>{trouble.says}</p>;
+  const { ready, limited, leased } = queue;
+  const time = drainTimeMs(queue, rates.value.completed.get(queue.queue) ?? []);
+  return (
+    <p class="lead">
+      {ready > 0 || limited === 0
+        ? `${ready === 0 ? 'No task' : tasks(ready)} ${ready > 1 ? 'wait' : 'waits'} for a worker.`
+        : ''}
+      {limited > 0 && ` A limit holds back ${tasks(limited)}.`}
+      {leased > 0 && ` ${countText(leased)} ${leased === 1 ? 'is' : 'are'} running.`}
+      {typeof time === 'number' &&
+        ` At the pace of the last half minute, the last one starts in ${durationText(time)}.`}
+    </p>
+  );
+}
+
+function tasks(count: number): string {
+  return `${countText(count)} ${count === 1 ? 'task' : 'tasks'}`;
+}
+
 function QueueCard({ queue }: { queue: QueueOverview }) {
   const completed = rates.value.completed.get(queue.queue) ?? [];
   return (
@@ -141,7 +170,7 @@ function QueueCard({ queue }: { queue: QueueOverview }) {
       </Field>
       <Field label="Completed per second">
         <Sparkline values={completed} label="Completions per second" />
-        <span class="figure">{recentRate(completed).toFixed(1)}</span>
+        <span class="figure">{recentRate(completed)?.toFixed(1) ?? '–'}</span>
       </Field>
     </dl>
   );
