@@ -197,6 +197,14 @@ export function FencePage({ id }: { id: string }) {
       throw fault;
     }
   });
+  const lease = useFeed(`lease of ${id}`, async (signal) => {
+    try {
+      return await ask('lease.get', { name: id }, signal);
+    } catch (fault) {
+      if (isNotFound(fault)) return 'free';
+      throw fault;
+    }
+  });
   const isPast = moment.value !== null;
   const receipts = useFeed(isPast ? null : `receipts ${id}`, async (signal) => {
     return (await ask('receipt.list', { object_id: id, limit: 100 }, signal)).receipts;
@@ -230,6 +238,17 @@ export function FencePage({ id }: { id: string }) {
                 </Field>
                 <Field label="Its lease">
                   <NameLink view="leases" text={id} />
+                  {lease.data !== null && (
+                    <span class="soft">
+                      {lease.data === 'free' ? (
+                        ', not held'
+                      ) : (
+                        <>
+                          , held by <Name text={lease.data.holder} /> under {lease.data.lease_seq}
+                        </>
+                      )}
+                    </span>
+                  )}
                 </Field>
               </dl>
               <Opaque label="Value" value={seen.value} />

@@ -245,6 +245,9 @@ export function SessionPage({ id }: { id: string }) {
     async (signal) => (await historyOfTask(id, signal)).entries,
     600_000,
   );
+  const others = useFeed(feed.data?.reason === 'R_LEASE_BUSY' ? 'sessions' : null, (signal) =>
+    ask('session.list', { limit: SHOWN }, signal),
+  );
   const key = entries.data?.find(({ type }) => type === 'IntentAccepted')?.idempotency_key;
   return (
     <>
@@ -296,7 +299,7 @@ export function SessionPage({ id }: { id: string }) {
               {session.slot !== undefined && <Field label="Slot">{session.slot}</Field>}
               {session.reason !== null && (
                 <Field label="Why it ended">
-                  <Reason session={session} sessions={[]} />
+                  <Reason session={session} sessions={others.data?.sessions ?? []} />
                 </Field>
               )}
               {session.last_heartbeat_at !== undefined && (

@@ -91,6 +91,9 @@ function Lead({ task, why }: { task: Task; why: Why | null }) {
         </>
       )}
       {task.reason_detail !== undefined && <>, “{visible(task.reason_detail)}”</>}.
+      {task.requeued_as === undefined &&
+        task.state !== 'COMPLETED' &&
+        ' It does not run again unless it is requeued.'}
       {task.requeued_as !== undefined && (
         <>
           {' '}
