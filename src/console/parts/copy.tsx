@@ -9,7 +9,7 @@ function Copy({ text, label }: { text: string; label: string }) {
   const [says, setSays] = useState(label);
   const copy = async (): Promise<void> => {
     try {
-      await navigator.clipboard.writeText(text);
+      await write(text);
       setSays('Copied');
     } catch {
       setSays('The browser refused');
@@ -21,6 +21,18 @@ function Copy({ text, label }: { text: string; label: string }) {
       {says}
     </button>
   );
+}
+
+/** A page over plain HTTP from another machine has no `navigator.clipboard`. */
+async function write(text: string): Promise<void> {
+  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
+  const field = document.createElement('textarea');
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const isCopied = document.execCommand('copy');
+  field.remove();
+  if (!isCopied) throw new Error('The browser did not copy.');
 }
 
 /** Copies the curl command for the displayed data. */

@@ -16,7 +16,8 @@ export interface Confirmation {
   readonly isDangerous?: boolean;
   /** The label of the reason field; without it the dialog asks for no reason. */
   readonly reason?: string;
-  readonly run: (reason: string) => Promise<void>;
+  /** A text that it returns is shown, for what cannot be seen on the page. */
+  readonly run: (reason: string) => Promise<unknown>;
 }
 
 const open = signal<Confirmation | null>(null);
@@ -35,6 +36,7 @@ function Opened({ title, says, action, isDangerous = false, reason, run }: Confi
   const [words, setWords] = useState('');
   const [isBusy, setBusy] = useState(false);
   const [fault, setFault] = useState<unknown>(null);
+  const [result, setResult] = useState<string | null>(null);
   useEffect(() => dialog.current?.showModal(), []);
   const close = (): void => {
     open.value = null;
@@ -44,14 +46,28 @@ function Opened({ title, says, action, isDangerous = false, reason, run }: Confi
     setBusy(true);
     setFault(null);
     try {
-      await run(words.trim());
-      close();
+      const text = await run(words.trim());
+      if (typeof text === 'string') setResult(text);
+      else close();
     } catch (refusal) {
       setFault(refusal);
       setBusy(false);
     }
   };
   const isReady = !isBusy && (reason === undefined || words.trim() !== '');
+  if (result !== null) {
+    return (
+      <dialog ref={dialog} class="confirm" aria-labelledby="confirm-title" onClose={close}>
+        <h2 id="confirm-title">{title}</h2>
+        <p role="status">{result}</p>
+        <div class="buttons">
+          <button type="button" class="primary" onClick={close}>
+            Close
+          </button>
+        </div>
+      </dialog>
+    );
+  }
   return (
     <dialog ref={dialog} class="confirm" aria-labelledby="confirm-title" onClose={close}>
       <form onSubmit={(event) => void submit(event)}>
