@@ -1,7 +1,10 @@
 // The console as the person on call sees it: a real server, real holders and workers, and a real Chromium.
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../support/cli-processes.ts';
-import { ConsoleBench, PHONE } from '../support/console-bench.ts';
+import { ConsoleBench, DESK, PHONE } from '../support/console-bench.ts';
 
 const bench = new ConsoleBench();
 const ODD_NAME = '<script>alert(1)</script>"\'$(id)\u202eexe';
@@ -16,11 +19,14 @@ describe('Now', () => {
     bench.start(['work', 'mail', '--concurrency', '2', '--', 'cat']);
     for (let n = 0; n < 5; n++) await bench.call('/v1/tasks', { queue: 'mail', payload: n });
     await bench.call('/v1/tasks', { queue: 'transcode', payload: 1, task_id: 'film' });
-    await bench.call('/v1/tasks/lease', { worker_id: 'w7', queues: ['transcode'], ttl_ms: 100 });
+    for (let n = 0; n < 2; n++) {
+      const lost = { worker_id: 'w7', queues: ['transcode'], ttl_ms: 100, wait_ms: 10_000 };
+      await bench.call('/v1/tasks/lease', lost);
+    }
     await bench.call('/v1/tasks', { queue: 'thumbnails', payload: 1 });
     await bench.call('/v1/queues/thumbnails/pause', {});
     const page = await bench.tab('now');
-    await page.getByText('Task film in transcode lost its lease').waitFor();
+    await page.getByText('Task film in transcode lost its lease 2 times').waitFor();
     await page.getByText('thumbnails is paused, and 1 ready task waits.').waitFor();
     const mail = page.getByRole('row', { name: /^mail/ });
     await mail.waitFor();
@@ -110,6 +116,10 @@ describe('Leases', () => {
     expect(curl).toContain(
       `'${bench.url}/v1/leases/${encodeURIComponent(ODD_NAME).replaceAll("'", "'\\''")}'`,
     );
+    // As on a page over plain HTTP from another machine.
+    await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
+    await page.getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
   });
 
   it('shows who waits and who held it, and breaks it after a confirmation that says what will happen', async () => {
@@ -121,6 +131,8 @@ describe('Leases', () => {
     await page.getByRole('button', { name: 'Ask to give way…' }).click();
     await page.getByRole('dialog').getByRole('textbox').fill('writer-2 is urgent');
     await page.getByRole('button', { name: 'Ask the holder' }).click();
+    await page.getByRole('dialog').getByText('writer-1 was told. It still holds the lease').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Break…' }).click();
     await page.getByText(`writer-2 is first in line and gets it.`).waitFor();
@@ -197,7 +209,7 @@ describe('Tasks', () => {
     await page.getByRole('button', { name: 'Cancel…' }).click();
     await page.getByRole('dialog').getByRole('textbox').fill('not needed');
     await page.getByRole('button', { name: 'Cancel the task' }).click();
-    await page.getByText('“not needed”').waitFor();
+    await page.getByText('“not needed”. It does not run again unless it is requeued.').waitFor();
     await page.getByRole('button', { name: 'Requeue…' }).click();
     await page.getByRole('dialog').getByRole('textbox').fill('needed after all');
     await page.getByRole('button', { name: 'Requeue', exact: true }).click();
@@ -245,6 +257,18 @@ describe('Tasks', () => {
     const phone = await bench.tab('tasks?q=queue:bills', PHONE);
     await phone.getByText('45 shown').waitFor();
     await bench.expectSound(phone, 'tasks-390-dark');
+  });
+});
+
+describe('a bulk action', () => {
+  it('shows the hidden characters of what it acts on', async () => {
+    await bench.call('/v1/tasks', { queue: ODD_NAME, payload: 1 });
+    const page = await bench.tab(`queues/${encodeURIComponent(ODD_NAME)}`);
+    await page.getByText('1 task waits for a worker.').waitFor();
+    await page.getByRole('link', { name: 'Its tasks' }).click();
+    await page.getByRole('button', { name: 'Kill…' }).click();
+    await page.getByRole('dialog').getByText('⟨U+202E⟩').waitFor();
+    await page.getByRole('dialog').getByText('1 task would be killed').waitFor();
   });
 });
 
@@ -317,6 +341,30 @@ describe('Sessions', () => {
   });
 });
 
+describe('a session that was refused as busy', () => {
+  it('links to the session in the way, also on its own page', async () => {
+    const config = join(bench.dir, 'tuners.json');
+    const profiles = { hd: { command: ['sleep', '600'] }, sd: { command: ['sleep', '600'] } };
+    writeFileSync(config, JSON.stringify({ tuners: ['0', '1'], profiles }));
+    const { url } = await bench.another(['--config', config], {}, 'up');
+    const start = async (profileID: string): Promise<string> => {
+      const body = JSON.stringify({ type: 'live', serviceRef: 'news', profileID });
+      const headers = { 'content-type': 'application/json' };
+      return (await (await fetch(`${url}/api/v3/intents`, { method: 'POST', headers, body })).json())
+        .session_id;
+    };
+    const running = await start('hd');
+    await until('the session', async () => {
+      const { state } = await (await fetch(`${url}/api/v3/sessions/${running}`)).json();
+      return state === 'READY';
+    });
+    const page = await bench.tab(`sessions/${await start('sd')}`, DESK, url);
+    await page.getByText('Another session runs this service').waitFor();
+    await page.getByRole('link', { name: running, exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: running }).waitFor();
+  });
+});
+
 describe('Fences', () => {
   it('show refused writes as receipts: how late, under which number, and what the fence is', async () => {
     const { lh } = bench;
@@ -338,6 +386,7 @@ describe('Fences', () => {
     await bench.expectSound(page, 'fences-1440-light');
     await page.getByRole('rowheader', { name: 'account' }).getByRole('link').click();
     await page.getByText(new RegExp(`Arrived .* late, under ${old}; the fence is ${fresh}\\.`)).waitFor();
+    await page.getByText(`held by writer under ${fresh}`).waitFor();
     await bench.expectSound(page, 'fence-1440-light');
     await bench.expectSound(await bench.tab('fences', PHONE), 'fences-390-dark');
   });
@@ -356,6 +405,23 @@ describe('Log', () => {
     await page.getByRole('link', { name: 'everything' }).click();
     await page.getByText('EpochStarted').first().waitFor();
     await bench.expectSound(await bench.tab('log', PHONE), 'log-390-dark');
+  });
+});
+
+describe('a log whose beginning was compacted', () => {
+  it('is shown from where it begins', async () => {
+    const data = mkdtempSync(join(bench.dir, 'compacted-'));
+    const golden = new URL('../golden/v5-compacted.json', import.meta.url);
+    const { files } = JSON.parse(readFileSync(golden, 'utf8')) as { files: Record<string, string> };
+    for (const [file, packed] of Object.entries(files)) {
+      writeFileSync(join(data, file), gunzipSync(Buffer.from(packed, 'base64')));
+    }
+    const { url } = await bench.another(['--data', data]);
+    const { first_seq: firstSeq } = await (await fetch(`${url}/v1/status`)).json();
+    expect(firstSeq).toBeGreaterThan(1);
+    const page = await bench.tab('log', DESK, url);
+    await page.getByText('ScheduleFired').first().waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
   });
 });
 

@@ -41,10 +41,11 @@ export class ConsoleBench extends CliBench {
   async another(
     args: readonly string[],
     env: Record<string, string> = {},
+    command: 'serve' | 'up' = 'serve',
   ): Promise<{ url: string; server: Process }> {
     const data = join(this.dir, `data-${Math.random().toString(36).slice(2)}`);
     const server = this.start(
-      ['serve', '--data', data, '--listen', '127.0.0.1:0', '--json', '--log-level', 'error', ...args],
+      [command, '--data', data, '--listen', '127.0.0.1:0', '--json', '--log-level', 'error', ...args],
       {
         env,
       },
