@@ -32,6 +32,16 @@ export function readWaiters(machine: Machine, name: string, limit: number, after
   return { waiters, next: null, nowMs: machine.batchAtMs };
 }
 
+/** Names that callers wait for, and how many do. */
+export function waitingNames({ lines }: Machine, limit: number): { name: string; waiters: number }[] {
+  const found: { name: string; waiters: number }[] = [];
+  for (const [name, waiters] of lines.names.lengths()) {
+    if (found.length === limit) break;
+    found.push({ name, waiters });
+  }
+  return found;
+}
+
 function waitingFor({ state, lines }: Machine, waiter: Waiter<AcquireNames>): WaitingFor {
   const { holder, names } = waiter.command;
   const { sinceMs, deadlineMs } = waiter;

@@ -40,6 +40,7 @@ describe('lines', () => {
             const line = model.filter((waiter) => waiter.command.names.includes(name));
             expect(lines.first(name)).toBe(line[0] ?? null);
             expect(lines.has(name)).toBe(line.length > 0);
+            expect(new Map(lines.lengths()).get(name) ?? 0).toBe(line.length);
           }
           for (const waiter of model) {
             const headed = waiter.command.names.filter((name) => lines.first(name) === waiter);

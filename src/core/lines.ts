@@ -36,6 +36,7 @@ interface Place<C extends AcquireNames | LeaseTasks> {
 interface Line<C extends AcquireNames | LeaseTasks> {
   first: Place<C> | null;
   last: Place<C> | null;
+  length: number;
 }
 
 export class Lines<C extends AcquireNames | LeaseTasks> {
@@ -105,6 +106,11 @@ export class Lines<C extends AcquireNames | LeaseTasks> {
       yield place.waiter!;
   }
 
+  /** How many wait in each line. */
+  *lengths(): Generator<readonly [key: string, length: number]> {
+    for (const [key, { length }] of this.lines) yield [key, length];
+  }
+
   *all(): Generator<Waiter<C>> {
     for (const waiter of this.waiters) if (waiter !== null && waiter !== undefined) yield waiter;
   }
@@ -121,13 +127,14 @@ export class Lines<C extends AcquireNames | LeaseTasks> {
   private append(place: Place<C>): void {
     let line = this.lines.get(place.key);
     if (line === undefined) {
-      line = { first: null, last: null };
+      line = { first: null, last: null, length: 0 };
       this.lines.set(place.key, line);
     }
     place.before = line.last;
     if (line.last === null) line.first = place;
     else line.last.after = place;
     line.last = place;
+    line.length += 1;
   }
 
   private remove(place: Place<C>): void {
@@ -136,6 +143,7 @@ export class Lines<C extends AcquireNames | LeaseTasks> {
     else place.before.after = place.after;
     if (place.after === null) line.last = place.before;
     else place.after.before = place.before;
+    line.length -= 1;
     if (line.first === null) this.lines.delete(place.key);
   }
 }

@@ -5,9 +5,10 @@ import type { Incident } from '../authority/incidents.ts';
 import { lookAtQueues, type QueueGauges } from '../authority/queue-figures.ts';
 import { liveGuard } from '../authority/reads.ts';
 import { type QueueStats, TASK_EVENTS } from '../authority/task-stats.ts';
+import { waitingNames } from '../authority/waiter-reads.ts';
 import { type Log, LogOutOfReachError } from '../engines/log.ts';
 import { instant } from '../protocol/instant.ts';
-import { GRANTED_AT, TASK_ID } from './example-story.ts';
+import { GRANTED_AT, REPORT, TASK_ID } from './example-story.ts';
 import { fields, note, Queue, stale } from './fields.ts';
 import { leaderRead } from './operation.ts';
 import { Flag, Instant, RemainingMs, Seq, Text, Whole } from './reply-fields.ts';
@@ -61,6 +62,14 @@ const StandbyRecord = Type.Object({
   silent_ms: note(Whole, 'time since its last sign of life'),
 });
 
+const LineRecord = Type.Object({
+  name: note(Text, 'the name that they wait for'),
+  waiters: note(Whole, 'how many wait; lease.waiters lists them'),
+});
+
+/** How many lines an overview shows. */
+const LINES_MAX = 200;
+
 const EXAMPLE_TOTALS = {
   created: 124,
   leased: 122,
@@ -77,7 +86,8 @@ export const getOverview = leaderRead({
   path: '/v1/overview',
   does: 'Queues, recent incidents and the work of the authority in one answer, for dashboards.',
   details: `\`incidents\` are those of the last ten minutes, newest first, at most ${INCIDENTS_MAX}. Incidents, totals, workers and \`commits\` are soft
-state: they start empty with each server that takes over the log. At most 200 queues are shown by name.`,
+state: they start empty with each server that takes over the log. At most 200 queues are shown by name.
+\`lines\` are names that callers wait for, at most ${LINES_MAX} of them.`,
   request: fields({ stale }),
   reply: Type.Object({
     now: note(Instant, 'the time of the authority'),
@@ -97,6 +107,7 @@ state: they start empty with each server that takes over the log. At most 200 qu
     }),
     queues: Type.Array(QueueOverview),
     incidents: Type.Array(IncidentRecord),
+    lines: Type.Array(LineRecord),
   }),
   refusals: [],
   example: {
@@ -135,6 +146,7 @@ state: they start empty with each server that takes over the log. At most 200 qu
           holder: 'worker-1',
         },
       ],
+      lines: [{ name: REPORT.name, waiters: 2 }],
     },
   },
   async look(_, { authority }) {
@@ -173,6 +185,7 @@ state: they start empty with each server that takes over the log. At most 200 qu
           };
         }),
         incidents: soft.incidents.recent(nowMs, INCIDENTS_MAX).map(incidentRecord),
+        lines: waitingNames(machine, LINES_MAX),
       };
     });
   },

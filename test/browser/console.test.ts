@@ -126,7 +126,13 @@ describe('Leases', () => {
     const { lh } = bench;
     const first = await lh.acquire('ledger', { holder: 'writer-1', ttl: '10m' });
     const second = lh.acquire('ledger', { holder: 'writer-2', ttl: '10m', wait: '1m' });
-    const page = await bench.tab('leases/ledger');
+    const page = await bench.tab('leases');
+    const held = page.getByRole('row', { name: /^ledger/ });
+    await until(
+      'the length of the line',
+      async () => (await held.getByRole('cell').nth(3).textContent()) === '1',
+    );
+    await held.getByRole('link').click();
     await page.getByRole('row', { name: /writer-2/ }).waitFor();
     await page.getByRole('button', { name: 'Ask to give way…' }).click();
     await page.getByRole('dialog').getByRole('textbox').fill('writer-2 is urgent');

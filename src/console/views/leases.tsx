@@ -109,6 +109,9 @@ function LeaseHead() {
       <span role="columnheader">Left</span>
       <span role="columnheader">Holder</span>
       <span role="columnheader" class="num">
+        In line
+      </span>
+      <span role="columnheader" class="num">
         lease_seq
       </span>
       <span role="columnheader" class="num">
@@ -163,6 +166,7 @@ function LeaseRow({ lease }: { lease: ShownLease }) {
         <span role="cell">
           <Name text={holder} />
         </span>
+        <span role="cell" class="num" />
         <span role="cell" class="num figure">
           {leaseSeq}
         </span>
@@ -170,6 +174,7 @@ function LeaseRow({ lease }: { lease: ShownLease }) {
       </div>
     );
   }
+  const waiters = watch.value?.overview?.lines.find((line) => line.name === name)?.waiters;
   return (
     <div class="lease-row" role="row">
       <span role="cell">
@@ -180,6 +185,9 @@ function LeaseRow({ lease }: { lease: ShownLease }) {
       </span>
       <span role="cell">
         <Name text={holder} />
+      </span>
+      <span role="cell" class="num figure in-line">
+        {waiters}
       </span>
       <span role="cell" class="num figure">
         {leaseSeq}
