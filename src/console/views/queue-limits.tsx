@@ -1,8 +1,8 @@
 /** The limits of a queue, and a dialog to change them. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Body } from '../../browser.ts';
-import { durationText } from '../data/clock.ts';
 import { ask, may } from '../data/connection.ts';
+import { intervalText } from '../data/interval-text.ts';
 import { numberIn } from '../data/number-field.ts';
 import { visible } from '../data/visible.ts';
 import { Empty, Fault } from '../parts/notices.tsx';
@@ -32,7 +32,7 @@ export function QueueLimits({
           )}
           {limits.rate !== undefined && (
             <li>
-              At most {limits.rate.count} start in {durationText(limits.rate.per_ms)}
+              At most {limits.rate.count} start in {intervalText(limits.rate.per_ms)}
               {limits.rate.per_key ? ' for each key' : ''}.
             </li>
           )}

@@ -1,9 +1,10 @@
 /** **Schedules**: when each is due next and the outcome of the last time; fire, pause, edit. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Body, Json, type Requests } from '../../browser.ts';
-import { ageText, clockText } from '../data/clock.ts';
+import { clockText } from '../data/clock.ts';
 import { ask, may } from '../data/connection.ts';
 import { useFeed } from '../data/feed.ts';
+import { intervalText } from '../data/interval-text.ts';
 import { hrefOf } from '../data/route.ts';
 import { visible } from '../data/visible.ts';
 import { CopyCurl } from '../parts/copy.tsx';
@@ -106,7 +107,7 @@ function ScheduleTable({ schedules }: { schedules: readonly Schedule[] }) {
 }
 
 function whenText({ cron, every_ms: everyMs, timezone }: Schedule) {
-  if (cron === undefined) return `every ${ageText(everyMs ?? 0)}`;
+  if (cron === undefined) return `every ${intervalText(everyMs ?? 0)}`;
   return (
     <>
       <code>{cron}</code> <span class="soft">{timezone}</span>
