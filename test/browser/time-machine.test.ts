@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../support/cli-processes.ts';
-import { ConsoleBench, PHONE } from '../support/console-bench.ts';
+import { ConsoleBench, DESK, PHONE } from '../support/console-bench.ts';
 
 const bench = new ConsoleBench();
 /** The positions of the story: what happened at each. */
@@ -89,6 +89,31 @@ describe('the time machine', () => {
     await page.getByRole('alert').getByText('INVALID_ARGUMENT').first().waitFor();
     await page.getByRole('button', { name: 'Back to live' }).click();
     await page.getByText('Live', { exact: true }).waitFor();
+  });
+
+  it('finds the newest loss behind hundreds of earlier ones', async () => {
+    const { url } = await bench.another([]);
+    const post = async (path: string, body: object) => {
+      const headers = { 'content-type': 'application/json' };
+      return (await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })).json();
+    };
+    for (let n = 0; n < 6; n++) {
+      await post('/v1/batch', {
+        ops: Array.from({ length: 100 }, () => ({ op: 'task.create', queue: 'films', payload: 1 })),
+      });
+      await post('/v1/tasks/lease', { worker_id: 'w1', queues: ['films'], max: 100, ttl_ms: 100 });
+    }
+    await until('the losses', async () => {
+      const { queues } = await (await fetch(`${url}/v1/overview`)).json();
+      return queues[0].totals.expired === 600;
+    });
+    await post('/v1/leases/ledger/acquire', { holder: 'writer', ttl_ms: 600_000 });
+    const { seq } = await post('/v1/leases/ledger/break', { reason: 'it hangs' });
+    await post('/v1/leases/ledger/acquire', { holder: 'writer', ttl_ms: 600_000 });
+    const page = await bench.tab('now', DESK, url);
+    await page.getByRole('button', { name: 'Time machine' }).click();
+    await page.getByRole('button', { name: 'Loss before' }).click();
+    await saysMoment(page, seq);
   });
 
   it('goes to a time, plays forward to the end, and moves by the scrubber', async () => {

@@ -38,6 +38,7 @@ const LOSS_TYPES: readonly EntryType[] = [
 ];
 /** How far back losses are searched, because the server scans the log for them. */
 const LOSSES_BACK = 20_000;
+/** How many of them are marked, the newest. */
 const LOSSES_MAX = 500;
 
 export function TimeBar() {
@@ -161,9 +162,10 @@ function useLosses(range: LogRange): void {
   useEffect(() => {
     let isOver = false;
     const from = Math.max(range.first.seq, range.end.seq - LOSSES_BACK);
-    entriesFrom(from, LOSSES_MAX, LOSS_TYPES)
+    entriesFrom(from, LOSSES_BACK, LOSS_TYPES)
       .then((entries) => {
-        if (!isOver) losses.value = entries.map(({ seq, at }) => ({ seq, atMs: Date.parse(at) }));
+        if (!isOver)
+          losses.value = entries.slice(-LOSSES_MAX).map(({ seq, at }) => ({ seq, atMs: Date.parse(at) }));
       })
       .catch(() => undefined);
     return () => {
