@@ -137,7 +137,7 @@ describe('Leases', () => {
     await page.getByRole('button', { name: 'Ask to give way…' }).click();
     await page.getByRole('dialog').getByRole('textbox').fill('writer-2 is urgent');
     await page.getByRole('button', { name: 'Ask the holder' }).click();
-    await page.getByRole('dialog').getByText('writer-1 was told. It still holds the lease').waitFor();
+    await page.getByRole('dialog').getByText('writer-1 was told.').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Break…' }).click();
@@ -320,6 +320,10 @@ describe('Schedules', () => {
     await page.getByRole('button', { name: 'Pause…' }).click();
     await page.getByRole('button', { name: 'Pause the schedule' }).click();
     await page.getByText('Paused: nothing is due').waitFor();
+    await page.getByRole('button', { name: 'Edit…' }).click();
+    const field = page.getByLabel('Fields, as JSON');
+    expect(await field.evaluate((each) => each.scrollTop)).toBe(0);
+    await page.getByRole('button', { name: 'Keep as it is' }).click();
     await bench.expectSound(page, 'schedule-1440-light');
     await bench.expectSound(await bench.tab('schedules', PHONE), 'schedules-390-dark');
   });

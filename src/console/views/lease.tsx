@@ -143,7 +143,7 @@ function askToGiveWay({ name, holder }: ShownLease): void {
     run: async (reason) => {
       const { told } = await ask('lease.ask', { name, reason });
       if (!told) throw new Error('The holder could not be told: it has no live connection to this server.');
-      return `${visible(holder)} was told. It still holds the lease; this page shows when it releases it.`;
+      return `${visible(holder)} was told. This page shows when it releases the lease.`;
     },
   });
 }

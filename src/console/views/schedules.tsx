@@ -279,7 +279,13 @@ function EditDialog({ schedule, onClose }: { schedule: Schedule | null; onClose:
   const [name, setName] = useState(schedule?.name ?? '');
   const [text, setText] = useState(schedule === null ? NEW : editable(schedule));
   const [fault, setFault] = useState<unknown>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const fields = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+    // The browser puts the cursor at the end, which scrolls the due times out of sight.
+    fields.current?.setSelectionRange(0, 0);
+    fields.current?.scrollTo(0, 0);
+  }, []);
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     setFault(null);
@@ -304,6 +310,7 @@ function EditDialog({ schedule, onClose }: { schedule: Schedule | null; onClose:
         <label class="stacked">
           Fields, as JSON
           <textarea
+            ref={fields}
             class="code"
             rows={14}
             spellcheck={false}
