@@ -11,7 +11,7 @@ export const CLIENT_CODES = {
   },
   LEASE_ASKED: {
     says: 'Another caller asks the holder of a lease to give way.',
-    when: 'The `asked` signal of a held lease aborts with it after `leases.ask`, `leasehold lease ask` or `lease.ask`.',
+    when: 'The `asked` signal of a held lease aborts with it after `leases.ask`, `leasehold lease ask` or `lease.ask`; `leasehold run` prints it on stderr.',
     todo: 'Finish soon and release the lease, or ignore the request: the lease ends only by its holder or by time.',
   },
   UNREACHABLE: {

@@ -20,7 +20,7 @@ import { boundedMs, defaulted, durationMs } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { hurriedInterrupts } from './ending-signals.ts';
 import { EXIT, Failure, refused, startFailure } from './failure.ts';
-import { heldText } from './format.ts';
+import { heldText, visible } from './format.ts';
 import type { Server, Shell } from './shell.ts';
 
 /** Signals that are forwarded, because the program has its own terminal session. */
@@ -83,7 +83,8 @@ The program finds in its environment:
 It runs in its own session and process group; signals are forwarded to the whole group, and processes left in the group
 are ended with it. A second Ctrl-C within five seconds is forwarded as SIGKILL (two less than 200 ms apart count as one,
 because npm forwards each twice). When the lease cannot be kept, the group gets SIGTERM, then SIGKILL, before
-the lease ends.
+the lease ends. When another caller asks for the lease (\`leasehold lease ask\`), one line on stderr says so, with the reason;
+the program keeps running.
 
 Exit codes: the program's own, or 128 plus the number of the signal that ended it; 73 the lease was not acquired;
 75 the lease was lost and the program was ended; 126 and 127 the program cannot be run or was not found.`,
@@ -235,6 +236,7 @@ async function runUnder(
     };
     // Signals from here on are forwarded to the program.
     if (asked.aborted) return exitCodeBy(asked);
+    lease.asked.addEventListener('abort', () => sayAsked(shell, lease), { once: true });
     const end = await kept.run({ command: request.command, env, scratch }, lease, request.ttl);
     if (end.is === 'not-started') throw startFailure(request.command[0]!, end);
     if (!end.isStopped) return exitCodeOf(end.end, constants.signals);
@@ -242,6 +244,12 @@ async function runUnder(
   } finally {
     await shell.files.remove(scratch);
   }
+}
+
+/** Whether to give way is decided by people: the program only gets signals. */
+function sayAsked({ err }: Shell, { asked }: LeaseHandle): void {
+  const { code, message } = asked.reason as LeaseholdError;
+  err.write(`leasehold: ${code}: ${visible(message)}\n`);
 }
 
 function lossOf({ name, signal }: LeaseHandle): string {

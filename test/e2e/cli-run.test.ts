@@ -169,6 +169,30 @@ describe('the lease', () => {
     });
   });
 
+  it('that another caller asks for goes on, and the reason is one line on stderr', async () => {
+    const run = bench.start([
+      'run',
+      door,
+      '--',
+      'sh',
+      '-c',
+      `echo in; while ! [ -e ${beats} ]; do sleep 0.05; done; echo out`,
+    ]);
+    await run.says(/in/);
+    const ask = ['lease', 'ask', door, '--reason'];
+    expect(await bench.run([...ask, 'a deployment\nwaits'])).toMatchObject({
+      stdout: `The holder of ${door} was told.\n`,
+    });
+    await run.says(/waits/);
+    expect(await bench.run([...ask, 'again'])).toMatchObject({ status: 0 });
+    writeFileSync(beats, '');
+    expect(await run.ended).toMatchObject({
+      status: 0,
+      stdout: 'in\nout\n',
+      stderr: `leasehold: LEASE_ASKED: The holder of "${door}" is asked to give way: a deployment\\nwaits\n`,
+    });
+  });
+
   it('is for one at a time: others leave with 73, or wait', async () => {
     const first = bench.start([
       'run',
