@@ -139,6 +139,15 @@ describe('a program the keeper started', () => {
     expect(said.at(-1)).toMatchObject({ is: 'ended', isStopped: true });
   });
 
+  it('has all the time between the two limits, also when its grace is shorter', async () => {
+    groups.isStubborn = true;
+    start(limits(1_000, 1_300, 100));
+    await world.advance(1_299);
+    expect(groups.sent).toEqual([[100, 'SIGTERM']]);
+    await world.advance(1);
+    expect(groups.sent.at(-1)).toEqual([100, 'SIGKILL']);
+  });
+
   it('is ended as soon as the wall clock says so, though the monotonic one stood still', async () => {
     start(limits(10_000, 20_000));
     await world.advance(1_000);

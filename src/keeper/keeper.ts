@@ -237,7 +237,9 @@ export class Keeper {
   private look(): void {
     let soonestMs = LOOK_EVERY_MS;
     for (const [id, program] of this.programs) {
-      if (!program.isStopped && this.leftMs(program.limits.terminateBy) <= 0) this.stop(program);
+      // Not early: the lease leaves it all the time until killBy.
+      if (!program.isStopped && this.leftMs(program.limits.terminateBy) <= 0)
+        this.stop(program, Number.POSITIVE_INFINITY);
       const leftMs = this.leftMs(program.isStopped ? program.limits.killBy : program.limits.terminateBy);
       if (leftMs <= 0) {
         this.signal(program, 'SIGKILL');
