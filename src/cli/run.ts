@@ -82,8 +82,10 @@ The program finds in its environment:
 
 It runs in its own session and process group; signals are forwarded to the whole group, and processes left in the group
 are ended with it. A second Ctrl-C within five seconds is forwarded as SIGKILL (two less than 200 ms apart count as one,
-because npm forwards each twice). When the lease cannot be kept, the group gets SIGTERM, then SIGKILL, before
-the lease ends. When another caller asks for the lease (\`leasehold lease ask\`), one line on stderr says so, with the reason;
+because npm forwards each twice). When the lease cannot be renewed, the group gets SIGTERM at 11/15 of --ttl after
+the last renewal and SIGKILL 1/6 of --ttl later (at most 5s), before the lease ends. It is renewed every third of --ttl, so the
+server may be away for 2/5 of --ttl at any time. When the lease is broken or superseded, the group gets SIGTERM at once,
+and SIGKILL 1/6 of --ttl later (at most 1s). When another caller asks for the lease (\`leasehold lease ask\`), one line on stderr says so, with the reason;
 the program keeps running.
 
 Exit codes: the program's own, or 128 plus the number of the signal that ended it; 73 the lease was not acquired;

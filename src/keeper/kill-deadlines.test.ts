@@ -19,6 +19,19 @@ describe('the limits of a program', () => {
     },
   );
 
+  it.each([
+    [15_000, 11_000, 13_500, 1_000],
+    [30_000, 22_000, 27_000, 1_000],
+    [60_000, 49_000, 54_000, 1_000],
+    [3_000, 2_200, 2_700, 500],
+  ])('are those that docs/cli.md tells of a --ttl of %i ms', (ttlMs, terminateMs, killMs, graceMs) => {
+    const { clock } = new ManualWorld();
+    const renewed = new Deadline(momentOf(clock), ttlMs);
+    const { terminateBy, killBy, ...rest } = limitsOf(clock, ttlMs, () => renewed.remainingMs(clock));
+    const lasts = [terminateBy, killBy].map(({ monotonicMs }) => monotonicMs - clock.monotonicMs());
+    expect([...lasts, rest.graceMs]).toEqual([terminateMs, killMs, graceMs]);
+  });
+
   it('are earlier, not later, when we were paused between looking at the clock and asking the lease', () => {
     const world = new ManualWorld();
     const { clock } = world;
