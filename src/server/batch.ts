@@ -23,6 +23,7 @@ import {
   isGivenBack,
   isProblem,
   isUnavailable,
+  noOperation,
   type ReportFault,
   refuseFault,
   statusOf,
@@ -74,9 +75,8 @@ function opsOf({ body, query }: Arrival): unknown[] | Refusal {
 function unknownOperation(op: unknown): Refusal {
   if (typeof op !== 'object' || op === null) return invalid('An operation must be an object.');
   const { op: operation } = op as Fields;
-  if (typeof operation !== 'string' || !isOperation(operation)) {
-    return invalid('The field op must name an operation.');
-  }
+  if (typeof operation !== 'string') return invalid('The field op must name an operation.');
+  if (!isOperation(operation)) return noOperation(operation);
   return invalid(`The operation ${operation} may not stand in a batch.`);
 }
 

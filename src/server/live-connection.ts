@@ -28,6 +28,7 @@ import {
   forbiddenTo,
   grantOptions,
   isProblem,
+  noOperation,
   type ReportFault,
   refusalOf,
   statusOf,
@@ -424,6 +425,6 @@ function isRequestId(given: unknown): given is string {
 
 function unknownOperation(operation: unknown): Refusal {
   return typeof operation === 'string'
-    ? invalid(`There is no operation ${operation.slice(0, 100)}; GET /openapi.json lists them all.`)
+    ? noOperation(operation)
     : invalid('The second place of an item must name an operation.');
 }

@@ -200,6 +200,11 @@ export function forbiddenTo(caller: Caller, { extraScope }: AnyOperation, reques
   return extra === null || may(caller, extra.scope) ? null : { refused: 'FORBIDDEN', detail: extra.detail };
 }
 
+/** For a batch and a live connection, where a request names its operation. */
+export function noOperation(named: string): Refusal {
+  return invalid(`There is no operation ${named.slice(0, 100)}; GET /openapi.json lists them all.`);
+}
+
 function hasFields(query: Readonly<Record<string, unknown>>): boolean {
   for (const _ in query) return true;
   return false;
