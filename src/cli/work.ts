@@ -185,6 +185,7 @@ class ProgramWorker {
     const end = await this.runProgram(task, result, errors);
     // A program that completes its cancelled task in time still completes it.
     if (end.code === 0 && isCancelled(task) && !this.hurry.signal.aborted) return result.json();
+    if (LeaseholdError.is(task.signal.reason, 'TASK_TIMEOUT')) throw this.overtime();
     task.signal.throwIfAborted();
     this.hurry.signal.throwIfAborted();
     if (end.isStopped)
@@ -192,6 +193,11 @@ class ProgramWorker {
     if (end.code === 0) return result.json();
     if (end.code === EXIT.leaseLost) throw new HandBack('The program handed the task back.');
     throw new ProgramFailed(errors.text(), end);
+  }
+
+  private overtime(): Error {
+    const { timeout = 0 } = this.options;
+    return new Error(`The program took longer than --timeout allows (${duration(timeout)}), and was ended.`);
   }
 
   private async runProgram(

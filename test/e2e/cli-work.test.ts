@@ -56,7 +56,9 @@ describe('a program that takes longer than --timeout', () => {
   it('is ended with all it has started, and its task has failed', async () => {
     const id = await add(1, { retry: { max_failures: 1 } });
     const worker = work('echo $$ > "$1"; sleep 600', '--timeout', '2s');
-    expect(await reaches(id, 'FAILED')).toMatchObject({ reason: 'The handler took longer than 2000 ms.' });
+    expect(await reaches(id, 'FAILED')).toMatchObject({
+      reason: 'The program took longer than --timeout allows (2.0s), and was ended.',
+    });
     expect(isAlive(Number(readFileSync(mark, 'utf8')))).toBe(false);
     await drained(worker);
   });
