@@ -63,6 +63,11 @@ describe('explain', () => {
     expect((await test.run('explain', String(exitCode))).out).toMatch(/^[A-Z0-9_]+ \(/);
   });
 
+  it('tells of exit code 75 what it means of a program of work, too', async () => {
+    expect((await test.run('explain', '75')).out).toMatch(/leasehold\s+work`\s+exits\s+with\s+75/);
+    expect((await test.run('explain', 'LEASE_LOST')).out).not.toContain('75');
+  });
+
   it('knows no exit code that no command ends with', async () => {
     expect(await test.run('explain', '42')).toMatchObject({
       code: 1,

@@ -142,6 +142,11 @@ const EXITS: Readonly<Record<number, string>> = {
   [EXIT.leaseLost]: 'LEASE_LOST',
 };
 
+/** What else an exit code means. */
+const EXIT_NOTES: Readonly<Record<number, string>> = {
+  [EXIT.leaseLost]: 'A program of `leasehold work` exits with 75 to hand its task back, which is no failure.',
+};
+
 const DONE: Explained = {
   listed: { code: '0', says: 'The command succeeded.' },
   body: {
@@ -158,8 +163,10 @@ const DONE: Explained = {
 function explainedExit(exitCode: number): Explained[] {
   if (exitCode === EXIT.done) return [DONE];
   const code = EXITS[exitCode] ?? (exitCode > SIGNALLED ? 'INTERRUPTED' : null);
+  const note = EXIT_NOTES[exitCode];
   return EXPLAINED.filter(({ body }) => body.exit === exitCode || body.code === code).map((each) => ({
     ...each,
+    body: note === undefined ? each.body : { ...each.body, when: `${each.body.when} ${note}` },
     from: each.body.exit === exitCode ? each.from : `exit code ${exitCode}, ${each.from}`,
   }));
 }
