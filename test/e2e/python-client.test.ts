@@ -122,6 +122,48 @@ print(client.task("one")["max_attempts"])
     ]);
   });
 
+  it('sends JSON as short as it is, in UTF-8, byte for byte what other clients send', async () => {
+    expect(
+      await linesOf(`
+for task_id, payload in (("short", {"n": [1, "Käse 🧀"]}), ("half", "\\udc80")):
+    client.enqueue(payload, task_id=task_id)
+    print(client.task(task_id)["payload"] == payload)
+with client.lease("h1") as lease:
+    lease.write({"n": [1, "ü"]})
+`),
+    ).toEqual(['True', 'True']);
+    const same = { task_id: 'short', payload: { n: [1, 'Käse 🧀'] } };
+    expect(await bench.post('/v1/tasks', same)).toMatchObject({ duplicate: true });
+    expect(await (await fetch(`${bench.url}/v1/tasks/half`)).text()).toContain(
+      String.raw`"payload":"\udc80"`,
+    );
+    expect(await (await fetch(`${bench.url}/v1/objects/h1`)).text()).toContain('"value":{"n":[1,"ü"]}');
+  });
+
+  it('refuses what has no JSON form before anything is sent', async () => {
+    expect(
+      await linesOf(`
+loop = []
+loop.append(loop)
+for value in (float("nan"), float("-inf"), {1}, loop):
+    try:
+        client.enqueue(value, task_id="never")
+    except (ValueError, TypeError) as error:
+        print(type(error).__name__, error)
+try:
+    client.task("never")
+except LeaseholdError as error:
+    print(error.code)
+`),
+    ).toEqual([
+      expect.stringMatching(/^ValueError The request has no JSON form: .*\(NaN or an infinity\)$/),
+      expect.stringMatching(/^ValueError The request has no JSON form: .*\(NaN or an infinity\)$/),
+      'TypeError The request has no JSON form: Object of type set is not JSON serializable',
+      'ValueError The request has no JSON form: Circular reference detected',
+      'TASK_NOT_FOUND',
+    ]);
+  });
+
   it('names the code of what went wrong', async () => {
     await bench.post('/v1/leases/taken/acquire', { holder: 'another', ttl_ms: 60_000 });
     expect(
@@ -319,9 +361,11 @@ def handle(task):
         raise Quits("gone")
     if task.payload == "refused":
         raise RetryLater("busy", delay="1000000d")
-    return {"set": {1}, "nan": float("nan"), "large": "x" * 300_000, "huge": "x" * 5_000_000}[task.payload]
+    return {
+        "set": {1}, "nan": float("nan"), "large": "x" * 300_000, "wide": "ü" * 131_072, "huge": "x" * 5_000_000,
+    }[task.payload]
 
-payloads = ("set", "nan", "large", "huge", "exit", "base", "refused")
+payloads = ("set", "nan", "large", "wide", "huge", "exit", "base", "refused")
 for payload in payloads:
     client.enqueue(payload, queue="q", task_id=payload, retry={"max_failures": 2, "backoff_ms": 1})
 worker = client.worker("q", handle, concurrency=3, ttl="60s")
@@ -340,6 +384,7 @@ for payload in payloads:
       'set FAILED 2 The result has no JSON form: Object of type set ',
       'nan FAILED 2 The result has no JSON form: Out of range float ',
       'large FAILED 2 The result has 300002 bytes of JSON; at most 262',
+      'wide FAILED 2 The result has 262146 bytes of JSON; at most 262',
       'huge FAILED 2 The result has 5000002 bytes of JSON; at most 26',
       'exit FAILED 2 The handler called sys.exit(3).',
       'base FAILED 2 gone',

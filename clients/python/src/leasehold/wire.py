@@ -88,12 +88,13 @@ class Wire:
         abort: Optional[Abort] = None,
     ) -> Reply:
         """Sends a call, and again while that can help. ``deadline`` is an instant of ``time.monotonic``."""
+        data = None if body is None else encoded(body, "The request")
         until = time.monotonic() + self.retry + wait if deadline is None else deadline
         pause = 0.05
         while True:
             try:
                 left = min(ANSWER_S + wait, max(until - time.monotonic(), 0.05))
-                return self._once(method, path, body, left if deadline is not None else ANSWER_S + wait, abort)
+                return self._once(method, path, data, left if deadline is not None else ANSWER_S + wait, abort)
             except LeaseholdError as error:
                 if abort is not None and abort.is_set:
                     raise
@@ -116,13 +117,11 @@ class Wire:
             self._current = (self._current + 1) % len(self.urls)
 
     def _once(
-        self, method: str, path: str, body: Optional[Mapping[str, Any]], timeout: float, abort: Optional[Abort]
+        self, method: str, path: str, data: Optional[bytes], timeout: float, abort: Optional[Abort]
     ) -> Reply:
         url = self.urls[self._current]
         headers = {"accept": "application/json"}
-        data = None
-        if body is not None:
-            data = json.dumps(body).encode()
+        if data is not None:
             headers["content-type"] = "application/json"
         if self.token:
             headers["authorization"] = f"Bearer {self.token}"
@@ -193,8 +192,23 @@ def judged(status: int, text: bytes, url: str) -> Reply:
     return body
 
 
+def encoded(value: Any, what: str) -> bytes:
+    """As short as JSON can be, in UTF-8: the limits of the server count these bytes."""
+    try:
+        try:
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        except UnicodeEncodeError:
+            # Half of a surrogate pair, as in names of files, has no UTF-8 but an escape.
+            return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    except TypeError as fault:
+        raise TypeError(f"{what} has no JSON form: {fault}") from fault
+    except (ValueError, RecursionError) as fault:
+        hint = " (NaN or an infinity)" if "float" in str(fault) else ""
+        raise ValueError(f"{what} has no JSON form: {fault}{hint}") from fault
+
+
 def milliseconds(seconds: float) -> int:
     return max(int(round(seconds * 1000)), 0)
 
 
-__all__: Tuple[str, ...] = ("Abort", "Reply", "Wire", "milliseconds", "path_of")
+__all__: Tuple[str, ...] = ("Abort", "Reply", "Wire", "encoded", "milliseconds", "path_of")

@@ -10,7 +10,6 @@ each time its lease expires. A task whose lease is lost gets no verdict: another
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 import signal
@@ -22,7 +21,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 from .errors import HandBack, LeaseholdError, LeaseLost, NoRetry, RetryLater
 from .held import Deadline, LostEvent, both_clocks
 from .lease import unique_name
-from .wire import Abort, Reply, Wire, milliseconds, path_of
+from .wire import Abort, Reply, Wire, encoded, milliseconds, path_of
 
 log = logging.getLogger("leasehold")
 
@@ -290,10 +289,7 @@ class Worker:
 
 
 def assert_result(result: Any) -> None:
-    try:
-        size = len(json.dumps(result, allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as fault:
-        raise TypeError(f"The result has no JSON form: {fault}") from fault
+    size = len(encoded(result, "The result"))
     if size > RESULT_MAX:
         raise ValueError(f"The result has {size} bytes of JSON; at most {RESULT_MAX} are taken.")
 
