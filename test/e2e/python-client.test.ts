@@ -233,6 +233,49 @@ except LeaseLost as error:
     expect(holder.output).toBe('held\nbroken\nLEASE_LOST broken\n');
   });
 
+  it('that was lost is the error of a block that raises, with the cause; exits and its own loss pass', async () => {
+    const holder = start(`
+def lose(name, act):
+    try:
+        with client.lease(name, ttl=1.5) as lease:
+            print("held", name)
+            lease.lost.wait(30)
+            act(lease)
+    except BaseException as error:
+        print(type(error).__name__, repr(error.__cause__))
+
+lose("one", lambda lease: {}["half done"])
+lose("two", lambda lease: sys.exit(3))
+lose("three", lambda lease: lease.assert_held())
+`);
+    for (const name of ['one', 'two', 'three']) {
+      await holder.says(`held ${name}`);
+      await bench.post(`/v1/leases/${name}/break`, { reason: 'a test' });
+    }
+    expect(await holder.ended).toBe(0);
+    expect(holder.output.split('\n').filter((line) => !line.startsWith('held'))).toEqual([
+      "LeaseLost KeyError('half done')",
+      'SystemExit None',
+      'LeaseLost None',
+      '',
+    ]);
+  });
+
+  it('that cannot be renewed is lost with the last failure as the cause', async () => {
+    const holder = start(`
+try:
+    with client.lease("report", ttl=1) as lease:
+        print("held")
+        lease.lost.wait(30)
+except LeaseLost as error:
+    print(error.loss, error.__cause__.code)
+`);
+    await holder.says('held');
+    await bench.stopServer('SIGKILL');
+    expect(await holder.ended).toBe(0);
+    expect(holder.output).toBe('held\nunreachable UNREACHABLE\n');
+  });
+
   it('of a process that was paused for longer than it lasts is not held, and its write is refused', async () => {
     const holder = start(`
 try:

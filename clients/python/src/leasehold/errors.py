@@ -36,11 +36,12 @@ class LeaseLost(LeaseholdError):
     """The lease is over, or can no longer be shown to be held: stop the work it was for.
 
     ``loss`` is ``expired``, ``superseded``, ``broken``, ``unreachable``, ``released``, ``killed``, ``cancelled`` or
-    ``restored``.
+    ``restored``. ``__cause__`` is the error of the block that it ended, or the last failure when it is ``unreachable``.
     """
 
     def __init__(self, subject: str, loss: str) -> None:
         super().__init__("LEASE_LOST", f"The lease on {subject} was lost: {loss}.")
+        self.subject = subject
         self.loss = loss
 
 

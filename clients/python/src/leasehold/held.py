@@ -29,14 +29,18 @@ def both_clocks() -> Tuple[float, float]:
 
 
 class LostEvent(threading.Event):
-    """Set once something is no longer held; ``cause`` says why, in a word."""
+    """Set once something is no longer held; ``cause`` says why, in a word.
+
+    ``fault`` is the last failure to reach the server, when ``cause`` is ``unreachable``.
+    """
 
     cause: Optional[str] = None
+    fault: Optional[Exception] = None
 
-    def tell(self, cause: str) -> None:
+    def tell(self, cause: str, fault: Optional[Exception] = None) -> None:
         """The first cause stays."""
         if self.cause is None:
-            self.cause = cause
+            self.cause, self.fault = cause, fault
         self.set()
 
 
@@ -66,4 +70,11 @@ class Deadline:
         if self.remaining() > 0:
             return
         self.lost.tell("expired")
-        raise LeaseLost(self._subject, self.lost.cause or "expired")
+        raise self.loss()
+
+    def loss(self) -> LeaseLost:
+        """The error that says how it was lost; only once it was."""
+        error = LeaseLost(self._subject, self.lost.cause or "expired")
+        if self.lost.fault is not None:
+            error.__cause__ = self.lost.fault
+        return error

@@ -98,8 +98,12 @@ class Lease:
                 pass  # It ends by time.
         if cause is not None:
             self.lost.tell(cause)
+            loss = self._deadline.loss()
             if error is None:
-                raise LeaseLost(f'"{self.name}"', cause)
+                raise loss
+            # An error of work that went on without its lease. Exits, interrupts and its own loss pass unchanged.
+            if isinstance(error, Exception) and not (isinstance(error, LeaseLost) and error.subject == loss.subject):
+                raise loss from error
         self.lost.tell("released")
 
     def _send(
@@ -135,7 +139,7 @@ class Lease:
                 else:
                     self._closing.wait(self.remaining())
                     if not self._closing.is_set():
-                        self.lost.tell("unreachable")
+                        self.lost.tell("unreachable", error)
                 return
             self._deadline.extend(sent, int(grant["remaining_ms"]))
 

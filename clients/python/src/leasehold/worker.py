@@ -227,13 +227,13 @@ class Worker:
             time.sleep(min(self._ttl / 3, 0.5) if self._idle.is_set() else self._ttl / 3)
             with self._lock:
                 tasks = [task for task in self._running.values() if task.stop.cause in (None, "cancelled", "stopping")]
-            is_answered = not tasks or self._extend(tasks)
+            fault = self._extend(tasks) if tasks else None
             for task in tasks:
                 if task.remaining() <= 0 and not task.stop.is_set():
-                    task.stop.tell("expired" if is_answered else "unreachable")
+                    task.stop.tell("unreachable" if fault else "expired", fault)
 
-    def _extend(self, tasks: Sequence[Task]) -> bool:
-        """Whether the server answered."""
+    def _extend(self, tasks: Sequence[Task]) -> Optional[LeaseholdError]:
+        """The failure, unless the server answered."""
         sent = both_clocks()
         listed = [{"task_id": task.task_id, "lease_id": task._lease_id} for task in tasks]
         body = {"leases": listed, "ttl_ms": milliseconds(self._ttl)}
@@ -243,7 +243,7 @@ class Worker:
             reply = self._wire.call("POST", path, body, deadline=time.monotonic() + self._ttl / 3)
         except LeaseholdError as error:
             log.warning("tasks could not be extended: %s", error)
-            return False
+            return error
         for lease in reply["extended"]:
             task = by_lease[lease["lease_id"]]
             task._deadline.extend(sent, int(lease["remaining_ms"]))
@@ -253,7 +253,7 @@ class Worker:
             # One that its own verdict has just ended is not lost.
             if lost["cause"] not in ("completed", "failed", "released"):
                 by_lease[lost["lease_id"]].stop.tell(lost["cause"])
-        return True
+        return None
 
     def _drain(self) -> None:
         if self._idle.wait(self._grace):
