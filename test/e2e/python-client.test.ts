@@ -233,6 +233,30 @@ except LeaseLost as error:
     expect(holder.output).toBe('held\nbroken\nLEASE_LOST broken\n');
   });
 
+  it('is for one with statement: outside, and in a second one, it says so', async () => {
+    expect(
+      await linesOf(`
+lease = client.lease("report")
+def enter():
+    with lease:
+        pass
+
+for use in (lease.assert_held, lease.remaining, lambda: lease.write(1), lambda: lease.lost, enter, enter):
+    try:
+        use()
+        print("fine")
+    except RuntimeError as error:
+        print(error)
+print(lease.lost.cause)
+`),
+    ).toEqual([
+      ...Array(4).fill('The lease on "report" has not been acquired: use it once, in a with statement.'),
+      'fine',
+      'The lease on "report" was used before: use it once, in a with statement.',
+      'released',
+    ]);
+  });
+
   it('that was lost is the error of a block that raises, with the cause; exits and its own loss pass', async () => {
     const holder = start(`
 def lose(name, act):

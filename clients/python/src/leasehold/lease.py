@@ -25,7 +25,7 @@ def unique_name() -> str:
 
 
 class Lease:
-    """``with client.lease(name) as lease``. Its token never leaves it; ``lease_seq`` is its fencing number."""
+    """``with client.lease(name) as lease``, once. Its token never leaves it; ``lease_seq`` is its fencing number."""
 
     def __init__(self, wire: Wire, name: str, ttl: float, wait: float, holder: Optional[str]) -> None:
         self.name = name
@@ -37,25 +37,35 @@ class Lease:
         # Chosen here, so that an acquire whose reply was lost is repeated and finds its own grant.
         self._token = secrets.token_urlsafe(24)
         self._deadline = Deadline(f'"{name}"')
+        self._is_acquired = False
         self._closing = threading.Event()
         self._renewer = threading.Thread(target=self._renew, name=f"leasehold {name}", daemon=True)
 
     @property
     def lost(self) -> LostEvent:
         """Set when the lease is lost; ``lost.cause`` says why. Hand it to loops that should end early."""
+        self._assert_used(True)
         return self._deadline.lost
 
     def remaining(self) -> float:
+        self._assert_used(True)
         return self._deadline.remaining()
 
     def assert_held(self) -> None:
+        self._assert_used(True)
         self._deadline.assert_held()
+
+    def _assert_used(self, is_acquired: bool) -> None:
+        if self._is_acquired != is_acquired:
+            state = "was used before" if self._is_acquired else "has not been acquired"
+            raise RuntimeError(f'The lease on "{self.name}" {state}: use it once, in a with statement.')
 
     def write(self, value: Any, *, if_version: Optional[int] = None) -> int:
         """Writes the object of the same name and gives its version; refused once another holder has taken over.
 
         It is the server that decides, so a late write is refused also when this process believes to hold the lease.
         """
+        self._assert_used(True)
         lease = {"lease_seq": self.lease_seq, "object_id": self.name, "holder_id": self.holder}
         body = {"value": value, "lease": lease}
         if if_version is not None:
@@ -64,6 +74,7 @@ class Lease:
         return int(reply["version"])
 
     def __enter__(self) -> "Lease":
+        self._assert_used(False)
         until = time.monotonic() + self._wait
         while True:
             left = max(until - time.monotonic(), 0.0)
@@ -81,6 +92,7 @@ class Lease:
             sent = both_clocks()
             grant = self._send("renew", {"token": self._token})
         self._deadline.extend(sent, int(grant["remaining_ms"]))
+        self._is_acquired = True
         self._renewer.start()
         return self
 
