@@ -87,7 +87,7 @@ describe('the Python package', () => {
     const found = blocksOf('clients/python/README.md').filter(({ language }) => language === 'python');
     const lines = [];
     for (const { text } of found) lines.push(...(await linesOf(text)));
-    expect(lines).toEqual(['written, version 1', "{'sent': 'grace@example.org'}"]);
+    expect(lines).toEqual(['written, version 1', "{'sent': 'grace@example.org'}", 'DEAD']);
   });
 
   it('is typed throughout', () => {
