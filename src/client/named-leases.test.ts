@@ -629,7 +629,11 @@ describe('acquireAll', () => {
     expect(await holderOf('b')).toBe(both.holder);
     const found = await world.finish(other.call('lease.get', { name: 'b' }));
     expect(found).toMatchObject({ lease_seq: both.leaseSeq });
-    await expect(world.finish(other.acquireAll(['c', 'a']))).rejects.toMatchObject({ code: 'LEASE_HELD' });
+    await expect(world.finish(other.acquireAll(['c', 'a']))).rejects.toMatchObject({
+      code: 'LEASE_HELD',
+      message: expect.stringMatching(/^The lease on "a" is held by /),
+      details: { name: 'a' },
+    });
     expect(await holderOf('c')).toBeNull();
   });
 

@@ -311,7 +311,9 @@ function lostError(loss: LeaseLostError | null, error: unknown): LeaseLostError 
 function refusalError(names: readonly string[], problem: Problem): LeaseholdError {
   const { code, holder, remaining_ms } = problem;
   if (code !== 'LEASE_HELD' || holder === undefined) return LeaseholdError.of(problem);
-  const which = names.length === 1 ? `The lease on "${names[0]}"` : `One of ${names.length} leases`;
+  // An older server does not say which of several.
+  const name = names.length === 1 ? names[0] : problem.name;
+  const which = name === undefined ? `One of ${names.length} leases` : `The lease on "${name}"`;
   const message = `${which} is held by ${holder}, for another ${remaining_ms ?? 0} ms unless it is renewed.`;
   return new LeaseholdError(code, message, { retryable: true, problem });
 }

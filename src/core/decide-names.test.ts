@@ -243,7 +243,7 @@ describe('acquiring several names', () => {
   it('takes none when one is held', () => {
     const story = given(acquireNames({ names: ['b'] }))
       .when(acquireNames({ names: ['a', 'b'], ...other }))
-      .thenRefuses('LEASE_HELD', { holder: 'holder' })
+      .thenRefuses('LEASE_HELD', { holder: 'holder', name: 'b' })
       .thenRecordsNothing();
     expect(story.state.names.find('a')).toBe(0);
   });

@@ -48,7 +48,7 @@ export function acquireNames(state: State, command: AcquireNames, nowMs: number)
   // A token is the secret of one grant. A second grant under it could not be told apart from the first.
   if (repeated > 0) return tokenOfOthers();
   if (command.supersedes !== undefined) return supersede(state, command, command.supersedes, nowMs);
-  if (inTheWay !== 0) return { entries: [], answer: held(state, inTheWay, nowMs) };
+  if (inTheWay !== 0) return { entries: [], answer: held(state, inTheWay, nowMs, command) };
   return grant(state, command, nowMs);
 }
 
@@ -115,11 +115,17 @@ function grantedName({ names }: State, row: NameRow, nowMs: number): GrantedName
   };
 }
 
-/** The holder of the conflicting lease, and how long it lasts; never its token. */
-export function held({ names }: State, row: NameRow, nowMs: number): Refusal {
+/** The holder of the conflicting lease, and how long it lasts; never its token. With several names, also which. */
+export function held({ names }: State, row: NameRow, nowMs: number, asked?: AcquireNames): Refusal {
   const holder = names.holderOf(row);
   const remainingMs = Math.max(0, names.expiresAtMs.get(row) - nowMs);
-  return { refused: 'LEASE_HELD', holder, remainingMs };
+  const name = asked === undefined ? {} : nameAmong(asked, names.nameOf(row));
+  return { refused: 'LEASE_HELD', holder, remainingMs, ...name };
+}
+
+/** The caller that asked for one name knows it. */
+export function nameAmong({ names }: AcquireNames, name: string): Pick<Refusal, 'name'> {
+  return names.length === 1 ? {} : { name };
 }
 
 export function renewName(state: State, command: RenewName, nowMs: number): Decision<GrantedNames> {

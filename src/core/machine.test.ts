@@ -204,7 +204,7 @@ describe('no caller passes a line', () => {
       queueUp('both', ['a', 'b']),
     )
       .when(acquireNames({ names: ['b', 'c'], holder: 'late', token: 'later' }))
-      .thenRefuses('LEASE_HELD', { holder: 'both' });
+      .thenRefuses('LEASE_HELD', { holder: 'both', name: 'b' });
   });
 
   it('when the line has dissolved the name is free again', () => {

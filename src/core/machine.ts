@@ -346,7 +346,7 @@ export class Machine {
     const decision = acquireNames(this.state, command, this.nowMs);
     const isHeld = isRefusal(decision.answer) && decision.answer.refused === 'LEASE_HELD';
     if (isHeld ? command.waitMs > 0 : line !== null && decision.entries.length > 0) {
-      if (command.waitMs === 0) return this.lines.behind(line!);
+      if (command.waitMs === 0) return this.lines.behind(line!, command);
       this.lines.names.join(command, ticket, command.names, this.nowMs);
       return null;
     }

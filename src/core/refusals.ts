@@ -77,6 +77,8 @@ export interface Refusal {
   /** The conflicting lease. */
   readonly holder?: string;
   readonly remainingMs?: number;
+  /** Its name, where several names were asked for. */
+  readonly name?: string;
   /** Which of several writes failed. */
   readonly index?: number;
   /** For verdicts on tasks. */

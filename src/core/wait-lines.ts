@@ -4,7 +4,7 @@
  */
 import type { Answer } from './answers.ts';
 import type { AcquireNames, LeaseTasks } from './commands.ts';
-import { acquireNames, held } from './decide-names.ts';
+import { acquireNames, held, nameAmong } from './decide-names.ts';
 import { noTasks } from './decide-tasks.ts';
 import { isRefusal } from './decision.ts';
 import type { Entry, SessionChanged, TaskKey } from './entries.ts';
@@ -64,8 +64,9 @@ export class WaitLines {
   }
 
   /** The name is free, but the first in its line also waits for another name. */
-  behind(name: string): Refusal {
-    return { refused: 'LEASE_HELD', holder: this.names.first(name)!.command.holder, remainingMs: 0 };
+  behind(name: string, asked: AcquireNames): Refusal {
+    const { holder } = this.names.first(name)!.command;
+    return { refused: 'LEASE_HELD', holder, remainingMs: 0, ...nameAmong(asked, name) };
   }
 
   /** Notes which lines an entry that was just applied may serve. */
@@ -197,9 +198,10 @@ export class WaitLines {
       return row !== 0 && names.isLive(row) && !names.heldBy(row, waiter.command.holder);
     });
     const ahead = waiter.command.names.find((name) => this.names.has(name));
+    const { command } = waiter;
     if (blocking !== undefined)
-      this.settle(waiter, held(this.machine.state, names.find(blocking) as NameRow, this.nowMs));
-    else if (ahead !== undefined) this.settle(waiter, this.behind(ahead));
+      this.settle(waiter, held(this.machine.state, names.find(blocking) as NameRow, this.nowMs, command));
+    else if (ahead !== undefined) this.settle(waiter, this.behind(ahead, command));
     else this.settle(waiter, { refused: 'LEASE_HELD', remainingMs: 0 });
   }
 

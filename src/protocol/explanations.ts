@@ -146,7 +146,7 @@ export const EXPLANATIONS = {
     when:
       '`lease.acquire` or `lease.acquire_all` for a name that another caller holds, at once or when the ' +
       'wait has run out. `holder` and `remaining_ms` describe the lease in the way. `remaining_ms: 0` means ' +
-      'that the name itself is free, and `holder` is in line before you. `intent.accept` answers it only ' +
+      'that the name itself is free, and `holder` is in line before you. With several names `name` says which. `intent.accept` answers it only ' +
       'where intents acquire their service themselves (`LEASEHOLD_API_LEASES`), and a `session.start` with `patient` ' +
       'while the session before it is STOPPING: then `session_id` is the session in the way, and ' +
       '`Retry-After` says when to retry.',

@@ -77,8 +77,8 @@ export interface SchemaIssue {
 
 /** The `details` of each code; empty for codes that are not listed. */
 export interface ErrorDetails {
-  /** Absent if the lease was free again before its holder could be read. */
-  readonly LEASE_HELD: { readonly holder?: string; readonly remainingMs?: number };
+  /** Absent if the lease was free again before its holder could be read. `name`: which of several. */
+  readonly LEASE_HELD: { readonly holder?: string; readonly remainingMs?: number; readonly name?: string };
   readonly LEASE_LOST: {
     readonly loss: Loss;
     readonly leaseSeq: number;

@@ -19,6 +19,8 @@ describe('the detail of a refusal', () => {
     expect(held.detail).toBe('anna holds it for another 395 ms.');
     const waiting = problem({ refused: 'LEASE_HELD', holder: 'boris', remainingMs: 0 });
     expect(waiting.detail).toBe('boris is first in line for it.');
+    const among = problem({ refused: 'LEASE_HELD', holder: 'anna', remainingMs: 395, name: 'scanner' });
+    expect(among).toMatchObject({ name: 'scanner', detail: 'anna holds "scanner" for another 395 ms.' });
   });
 
   it('names the fence that a stale write met', () => {

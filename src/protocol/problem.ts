@@ -10,6 +10,8 @@ export interface Problem {
   readonly detail: string;
   readonly holder?: string;
   readonly remaining_ms?: number;
+  /** Which of several names is held. */
+  readonly name?: string;
   readonly index?: number;
   readonly outcome?: 'REJECTED';
   readonly first_seq?: number;
@@ -35,15 +37,16 @@ const WRITE_STATUS: Partial<Record<RefusalCode, number>> = { LEASE_EXPIRED: 412 
 
 /** A sentence with the names and numbers of this refusal, where it has them. */
 function detailOf(refusal: Refusal): string | null {
-  const { refused, holder, remainingMs, fence, state, reason, leaderUrl, firstSeq } = refusal;
+  const { refused, holder, remainingMs, name, fence, state, reason, leaderUrl, firstSeq } = refusal;
   if (leaderUrl !== undefined) return `${leaderUrl} leads.`;
   if (firstSeq !== undefined) return `${REFUSALS[refused].says} It begins at ${firstSeq}.`;
   if (refused === 'SESSION_TERMINAL') return `The session is ${state} (${reason}) and never changes again.`;
   if (refused === 'SESSION_STATE_CONFLICT')
     return `The session is ${state}, and this change is not possible in that state.`;
   if (refused === 'LEASE_HELD' && holder !== undefined) {
-    if (!remainingMs) return `${holder} is first in line for it.`;
-    return `${holder} holds it for another ${remainingMs} ms.`;
+    const what = name === undefined ? 'it' : `"${name}"`;
+    if (!remainingMs) return `${holder} is first in line for ${what}.`;
+    return `${holder} holds ${what} for another ${remainingMs} ms.`;
   }
   if (refused !== 'WRITE_STALE_FENCE' && refused !== 'WRITE_UNKNOWN_FENCE') return null;
   return `${REFUSALS[refused].says} The fence is ${fence}.`;
@@ -60,6 +63,7 @@ export function problem(refusal: Refusal): Problem {
     detail: refusal.detail ?? detailOf(refusal) ?? kind.says,
     ...(refusal.holder === undefined ? {} : { holder: refusal.holder }),
     ...(refusal.remainingMs === undefined ? {} : { remaining_ms: refusal.remainingMs }),
+    ...(refusal.name === undefined ? {} : { name: refusal.name }),
     ...(refusal.index === undefined ? {} : { index: refusal.index }),
     ...(refusal.outcome === undefined ? {} : { outcome: refusal.outcome }),
     ...(refusal.firstSeq === undefined ? {} : { first_seq: refusal.firstSeq }),

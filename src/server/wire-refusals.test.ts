@@ -349,7 +349,7 @@ const CASES: {
         holder: 'other',
         ttl_ms: 1_000,
       });
-      expect(answer.body).toMatchObject({ holder: 'h', remaining_ms: expect.any(Number) });
+      expect(answer.body).toMatchObject({ holder: 'h', name, remaining_ms: expect.any(Number) });
       expect((await served.call('lease.get', { name: free })).status).toBe(404);
       return answer;
     },

@@ -187,6 +187,7 @@ const PROBLEM: Schema = {
     requestId: { ...TEXT, description: 'The id of this request in the log of the server.' },
     holder: { ...TEXT, description: 'The holder of the lease in the way.' },
     remaining_ms: { type: 'integer', description: 'The remaining time of the lease in the way.' },
+    name: { ...TEXT, description: 'The name of the lease in the way, where several names were asked for.' },
     index: {
       type: 'integer',
       minimum: 0,
