@@ -81,6 +81,10 @@ describe('every command', () => {
       "unknown option '-l'; usage: leasehold run [options] <name> -- <command...>",
     ],
     [
+      ['run', 'nightly', '--tll', '5s', '--', 'ls'],
+      "unknown option '--tll'; did you mean --ttl? usage: leasehold run [options] <name> -- <command...>",
+    ],
+    [
       ['--json', 'work', 'mail', 'ls', '-l'],
       "unknown option '-l'; usage: leasehold work [options] <queue> -- <command...>",
     ],
@@ -91,6 +95,11 @@ describe('every command', () => {
   ])('shows where the program to be run stands: %j', async (args, says) => {
     const { code, err } = await test.run(...args);
     expect([code, err.includes(says)]).toEqual([2, true]);
+  });
+
+  it('takes no other word for the program that is run, such as a queue named work', async () => {
+    const { code, err } = await test.run('queue', 'limit', 'work', '--max', '3');
+    expect([code, err]).toEqual([2, expect.stringMatching(/^leasehold: unknown option '--max'(?!.*usage)/)]);
   });
 });
 

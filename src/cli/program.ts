@@ -238,12 +238,15 @@ function usageFault(fault: unknown, program: Command, args: readonly string[]): 
   if (!(fault instanceof CommanderError)) return fault;
   const { code, message } = fault;
   if (code !== 'commander.unknownOption' && code !== 'commander.missingArgument') return fault;
-  const words = wantedWords(args);
-  const command = program.commands.find((each) => words.includes(each.name()));
+  // The first word that names a command: a later one may be a queue that is called like one.
+  const [command] = wantedWords(args).flatMap((word) =>
+    program.commands.filter((each) => each.name() === word),
+  );
   const usage = command?.usage() ?? '';
   if (!usage.includes(' -- ')) return fault;
-  const [says = ''] = message.replace(/^error: /, '').split('\n');
-  return wrongUsage(`${says}; usage: leasehold ${command!.name()} ${usage}`);
+  const [says, near = ''] = message.replace(/^error: /, '').split('\n(Did you mean ');
+  const meant = near === '' ? '' : ` did you mean ${near.slice(0, -1)}`;
+  return wrongUsage(`${says};${meant} usage: leasehold ${command!.name()} ${usage}`);
 }
 
 /** The words that could name a command: the first, or the second after `help`. */
