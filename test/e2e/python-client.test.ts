@@ -182,6 +182,35 @@ except LeaseholdError as error:
   });
 });
 
+describe('a gateway that finds no server', () => {
+  it('counts as a lost reply: retried where that is safe, else of unknown effect', async () => {
+    const proxy = await WireProxy.open(() => bench.url);
+    const seen: string[] = [];
+    proxy.fate = ({ line }) => {
+      if (seen.at(-1) === line) return 'passes';
+      seen.push(line);
+      return 'finds no server';
+    };
+    const lines = await linesOf(
+      `
+with client.lease("report", ttl=30) as lease:
+    try:
+        lease.write("written")
+    except LeaseholdError as error:
+        print(error.code, error.status, error.effect)
+`,
+      proxy.url,
+    );
+    await proxy.close();
+    expect(lines).toEqual(['UNREACHABLE 502 unknown']);
+    expect(seen).toEqual([
+      'POST /v1/leases/report/acquire',
+      'PUT /v1/objects/report',
+      'POST /v1/leases/report/release',
+    ]);
+  });
+});
+
 describe('a lease in Python', () => {
   it('excludes: of several processes one at a time is in the block', async () => {
     const counter = join(bench.dir, 'counter');

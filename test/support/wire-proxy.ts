@@ -25,6 +25,7 @@ interface Arrived {
 export type PassingFate =
   | 'passes'
   | 'fails'
+  | 'finds no server'
   | 'is cut'
   | 'is held'
   | 'has its reply held'
@@ -92,6 +93,9 @@ export class WireProxy {
     switch (this.fate(passing)) {
       case 'fails':
         response.writeHead(500, { 'content-type': 'text/plain' }).end('The proxy was told to fail.\n');
+        return;
+      case 'finds no server':
+        response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>502 Bad Gateway</h1>\n');
         return;
       case 'is cut':
         response.destroy();

@@ -28,6 +28,10 @@ ANSWER_S = 30.0
 NOTHING_DONE = ("NOT_LEADER", "OVERLOADED")
 #: After these the call may have been carried out.
 UNKNOWN = ("UNAVAILABLE", "UNREACHABLE")
+#: Another try may succeed.
+TRANSIENT = NOTHING_DONE + UNKNOWN
+#: What a proxy answers when it gets no answer itself; the server answers with a problem.
+GATEWAY = (502, 503, 504)
 IDLE_MAX = 8
 
 
@@ -98,7 +102,7 @@ class Wire:
             except LeaseholdError as error:
                 if abort is not None and abort.is_set:
                     raise
-                is_again = is_safe if error.effect == "unknown" else error.code in NOTHING_DONE + UNKNOWN
+                is_again = error.code in TRANSIENT and (is_safe or error.effect == "none")
                 if not is_again or time.monotonic() + pause >= until:
                     raise
                 self._next()
@@ -184,7 +188,10 @@ def judged(status: int, text: bytes, url: str) -> Reply:
     except ValueError:
         body = None
     if not isinstance(body, dict) or (status >= 400 and not isinstance(body.get("code"), str)):
-        raise LeaseholdError("PROTOCOL", f"{url} is not a leasehold server (status {status}).", status=status)
+        code, says = "PROTOCOL", f"{url} is not a leasehold server (status {status})."
+        if status in GATEWAY:
+            code, says = "UNREACHABLE", f"A gateway before {url} answered {status}."
+        raise LeaseholdError(code, says, status=status, effect="unknown")
     if status >= 400:
         message = str(body.get("detail") or body.get("title") or "")
         effect = "unknown" if body["code"] in UNKNOWN else "none"
