@@ -489,6 +489,43 @@ for payload in payloads:
     expect(lines.join('\n')).not.toContain('Exception in thread');
   });
 
+  it('fails a task whose handler lost another lease', async () => {
+    const retry = { max_failures: 1 };
+    await bench.post('/v1/tasks', { task_id: 'one', queue: 'q', payload: 1, retry });
+    await linesOf(`
+def handle(task):
+    worker.stop()
+    with client.lease("other", ttl=1) as lease:
+        client.call("POST", "/v1/leases/other/break", {"reason": "a test"})
+        lease.lost.wait(30)
+worker = client.worker("q", handle)
+worker.run()
+`);
+    expect(await bench.get('/v1/tasks/one')).toMatchObject({
+      state: 'FAILED',
+      reason: 'LEASE_LOST: The lease on "other" was lost: broken.',
+    });
+  });
+
+  it('waits for a server that is away for longer than calls are retried', async () => {
+    const worker = start(`
+import leasehold.worker
+leasehold.worker.POLL_S = 0.1
+def handle(task):
+    worker.stop()
+    return task.attempt
+worker = Client(retry=0.1).worker("q", handle)
+worker.run()
+`);
+    await until('its first poll', async () => (await bench.get('/v1/workers')).workers.length > 0);
+    await bench.stopServer('SIGKILL');
+    await worker.says('no task could be leased: UNREACHABLE');
+    await bench.serve();
+    await bench.post('/v1/tasks', { task_id: 'one', queue: 'q', payload: 1 });
+    expect(await worker.ended).toBe(0);
+    expect(await bench.get('/v1/tasks/one')).toMatchObject({ state: 'COMPLETED', result: 1 });
+  });
+
   it('hands back what a KeyboardInterrupt ended, and stops', async () => {
     await bench.post('/v1/tasks', { task_id: 'one', queue: 'q', payload: 1 });
     await linesOf(`

@@ -18,10 +18,10 @@ import time
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from .errors import HandBack, LeaseholdError, LeaseLost, NoRetry, RetryLater
+from .errors import HandBack, LeaseholdError, NoRetry, RetryLater
 from .held import Deadline, LostEvent, both_clocks
 from .lease import unique_name
-from .wire import Abort, Reply, Wire, encoded, milliseconds, path_of
+from .wire import TRANSIENT, Abort, Reply, Wire, encoded, milliseconds, path_of
 
 log = logging.getLogger("leasehold")
 
@@ -129,7 +129,7 @@ class Worker:
         except LeaseholdError as error:
             if self._stopping.is_set():
                 return
-            if error.effect == "none":
+            if error.code not in TRANSIENT:
                 raise
             log.warning("no task could be leased: %s", error)
             self._stopping.wait(1)
@@ -203,13 +203,12 @@ class Worker:
         except RetryLater as failure:
             delay = {} if failure.delay is None else {"delay_ms": milliseconds(failure.delay)}
             return "fail", {"reason": reason_of(failure), **delay}
-        except LeaseLost:
-            return "release", {}
         except KeyboardInterrupt:
             self.stop()
             return "release", {}
         except BaseException as failure:
             # SystemExit is one too: a thread that it ends says nothing, and the task would be run again and again.
+            # LeaseLost after `stop` is the end of this task; that of another lease is a failure like any other.
             if task.stop.is_set():
                 return "release", {}
             log.exception("the handler of task %s failed", task.task_id)
