@@ -1,7 +1,17 @@
 // How things look to a person.
 import { describe, expect, it } from 'vitest';
 import { instant } from '../protocol/instant.ts';
-import { ago, columnsOf, duration, paintFor, shortened, size, tableLines, visible } from './format.ts';
+import {
+  ago,
+  columnsOf,
+  duration,
+  heldText,
+  paintFor,
+  shortened,
+  size,
+  tableLines,
+  visible,
+} from './format.ts';
 
 describe('a duration', () => {
   it.each([
@@ -60,6 +70,10 @@ describe('text of others', () => {
     expect(shortened('abcdef', 6)).toBe('abcdef');
     expect(shortened('abcdefg', 6)).toBe('abcde…');
     expect(shortened('日本語日本語', 5)).toBe('日本…');
+  });
+
+  it('cannot steer the terminal as the holder of a lease either', () => {
+    expect(heldText('door', 'anna\u202e', 5_000)).toMatch(/^door is held by anna\\u\{202e\} for/);
   });
 });
 

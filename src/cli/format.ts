@@ -20,7 +20,7 @@ export function duration(ms: number): string {
 
 /** Who is in the way of a lease. */
 export function heldText(name: string, holder: string, remainingMs = 0): string {
-  return `${name} is held by ${holder} for another ${duration(remainingMs)} unless it is renewed.`;
+  return `${visible(name)} is held by ${visible(holder)} for another ${duration(remainingMs)} unless it is renewed.`;
 }
 
 /** An instant of the server relative to the local clock: for display only, never for a decision. */
