@@ -25,6 +25,9 @@ export type Cron = (
   readonly endsAt?: Date;
 };
 
+/** Its fields, as any caller may combine them. */
+type Given = Partial<Extract<Cron, { cron: string }> & Extract<Cron, { every: Duration }>>;
+
 export const CRON_OPTIONS = [
   'cron',
   'timeZone',
@@ -43,11 +46,14 @@ export function checkSchedule(schedule: object, what: string): void {
 }
 
 export function timesOf(schedule: Cron): Omit<Requests['schedule.put'], 'name' | 'queue' | 'payload'> {
-  const { overlap, catchUp, jitter, startsAt, endsAt } = schedule;
+  const { cron, every, timeZone, overlap, catchUp, jitter, startsAt, endsAt }: Given = schedule;
+  // The compiler accepts an object that has both.
+  if ((cron === undefined) === (every === undefined))
+    throw new TypeError('A schedule has either cron or every.');
   return {
-    ...('cron' in schedule
-      ? { cron: schedule.cron, ...given('timezone', schedule.timeZone) }
-      : { every_ms: durationMs(schedule.every, 'every') }),
+    ...given('cron', cron),
+    ...given('every_ms', every === undefined ? undefined : durationMs(every, 'every')),
+    ...given('timezone', timeZone),
     ...given('overlap', overlap),
     ...given('catch_up', catchUp),
     ...given('jitter_ms', jitter === undefined ? undefined : durationMs(jitter, 'jitter')),

@@ -29,6 +29,16 @@ describe('defineTask', () => {
     ],
     ['an unreadable duration', () => defineTask('mail', { retry: { backoff: 'soon' as '1s' } }), /"soon"/],
     [
+      'a schedule that is never due',
+      () => defineTask('mail', { schedule: { timeZone: 'UTC', input: 1 } as never }),
+      /either cron or every/,
+    ],
+    [
+      'a schedule that is due in two ways',
+      () => defineTask('mail', { schedule: { cron: '@daily', every: '1h', input: 1 } }),
+      /either cron or every/,
+    ],
+    [
       'what is no schema',
       () => defineTask('mail', { input: { parse: () => 1 } as never }),
       /input of task mail/,
