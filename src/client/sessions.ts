@@ -6,7 +6,7 @@ import { shownEntries } from './client.ts';
 import { durationMs } from './durations.ts';
 import type { SessionInfo } from './infos.ts';
 import type { Listing, PageOptions } from './listing.ts';
-import { ask, checkFilter, pages } from './queries.ts';
+import { ask, checkFilter, given, pages } from './queries.ts';
 import type { Wait } from './receipt.ts';
 import type { Transport } from './transport.ts';
 import { refuseUnknown } from './unknown-options.ts';
@@ -145,13 +145,24 @@ export function sessionsOf(transport: Transport, { timers }: ClientWorld, endOf:
   };
 }
 
+/** Sends all fields that are given: the server refuses those that do not belong to the type. */
 function requestOf(intent: Intent) {
   refuseUnknown(intent, ['type', 'serviceRef', 'recordingId', 'profileId', 'startMs'], 'a session');
-  if (intent.type === 'live') {
-    return { type: intent.type, serviceRef: intent.serviceRef, profileID: intent.profileId };
-  }
-  const { type, recordingId: recordingID, profileId: profileID, startMs } = intent;
-  return { type, recordingID, profileID, ...(startMs === undefined ? {} : { start_ms: startMs }) };
+  const { type, serviceRef, recordingId, profileId, startMs }: Given = intent;
+  return {
+    type,
+    profileID: profileId,
+    ...given('serviceRef', serviceRef),
+    ...given('recordingID', recordingId),
+    ...given('start_ms', startMs),
+  };
+}
+
+/** An intent, as a caller without the compiler may combine its fields. */
+interface Given extends Pick<Intent, 'type' | 'profileId'> {
+  readonly serviceRef?: string;
+  readonly recordingId?: string;
+  readonly startMs?: number;
 }
 
 async function* untilEnd(

@@ -179,6 +179,11 @@ describe('the namespaces', () => {
     expect(raw).toMatchObject({ ok: false, code: 'SESSION_TERMINAL' });
   });
 
+  it('refuse an intent with a field of the other type', async () => {
+    const mixed = { type: 'live', serviceRef: 'one', profileId: 'high', startMs: 5 } as never;
+    await expect(t.lh.sessions.request(mixed)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
   it('wait for a session as long as they are told', async () => {
     const session = await t.lh.sessions.request({
       type: 'vod',
