@@ -16,6 +16,9 @@ const SETTLE_MS = 25_000;
 const FRAME_MS = 450;
 const FRAMES_MAX = 26;
 
+// A missing program is told of before the story begins.
+for (const program of ['cwebp', 'img2webp']) execFileSync(program, ['-version'], { stdio: 'ignore' });
+
 const frames = mkdtempSync(join(tmpdir(), 'leasehold-pictures-'));
 mkdirSync(IMAGES, { recursive: true });
 const story = await tellStory();
@@ -23,6 +26,7 @@ const browser = await chromium.launch({
   executablePath: process.env.LEASEHOLD_CHROMIUM ?? '/usr/bin/chromium-headless-shell',
   args: ['--no-sandbox'],
 });
+let isTold = false;
 try {
   await story.told;
   const page = await browser.newPage({
@@ -43,9 +47,11 @@ try {
   await browser.close();
   // Encoding blocks this process, and with it the holders and workers of the story.
   await story.end();
+  isTold = true;
   execFileSync('img2webp', animation);
 } finally {
   await browser.close();
+  if (!isTold) await story.end();
   rmSync(frames, { recursive: true, force: true });
 }
 
