@@ -736,6 +736,24 @@ describe('task add --stdin-lines', () => {
     test.err.isTerminal = false;
     expect(await test.run('task', 'add', '--stdin-lines', '--queue', 'quiet')).toMatchObject({ err: '' });
   });
+
+  it('tells the first refusals of a kind and counts the others, and with --json tells each', async () => {
+    test.input = `1\n${'no\n'.repeat(7)}${'2\n'.repeat(6)}`;
+    for (let line = 9; line < 15; line++) await test.run('task', 'add', '0', '--id', `same-${line}`);
+    const add = ['task', 'add', '--stdin-lines', '--id', 'same'];
+    const { code, err } = await test.run(...add);
+    const lines = err.split('\n');
+    expect([code, lines.filter((line) => /: Line \d+ is not JSON/.test(line)).length]).toEqual([1, 5]);
+    expect(lines.filter((line) => /: Line \d+: TASK_ID_CONFLICT: /.test(line))).toHaveLength(5);
+    expect(lines.slice(10)).toEqual([
+      'leasehold: 2 more lines: not JSON. --json tells each.',
+      'leasehold: 1 more line: TASK_ID_CONFLICT. --json tells each.',
+      'leasehold: 1 task was added.',
+      'leasehold: 13 lines were not added.',
+      '',
+    ]);
+    expect((await test.run(...add, '--json')).err.match(/: Line \d+/g)).toHaveLength(13);
+  });
 });
 
 describe('operating one task', () => {

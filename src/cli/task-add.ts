@@ -1,6 +1,6 @@
 /**
  * `leasehold task add`: create one task, or one for every line of standard input. Lines are added with a bounded number in
- * flight, so that a file of any size fits into memory; a line that is not JSON is reported and the rest is added.
+ * flight, so that a file of any size fits into memory; lines that are refused or not JSON are reported and the rest is added.
  */
 import { constants } from 'node:os';
 import type { Command } from 'commander';
@@ -13,6 +13,7 @@ import { examples, type ServerOptions, serverCommand, withServer } from './conne
 import { answered, Failure, refused, wrongUsage } from './failure.ts';
 import { visible } from './format.ts';
 import { sayJson, sayJsonLine, show } from './output.ts';
+import { EXAMPLES_MAX } from './refusal-groups.ts';
 import type { Shell } from './shell.ts';
 
 /** Enough to fill batches; few enough that an interruption leaves little undecided. */
@@ -146,7 +147,8 @@ async function showEnd(shell: Shell, lh: Leasehold, id: string, options: AddOpti
 
 async function addLines(shell: Shell, lh: Leasehold, options: AddOptions): Promise<void> {
   const { err } = shell;
-  const counts = { added: 0, known: 0, refused: 0 };
+  const counts = { added: 0, known: 0 };
+  const refusals = new LineRefusals(shell, options);
   const open = new Set<Promise<void>>();
   const ends = new AbortController();
   /** Requests in flight when a signal came: their tasks may have been created. */
@@ -160,8 +162,7 @@ async function addLines(shell: Shell, lh: Leasehold, options: AddOptions): Promi
     const id = options.id === undefined ? undefined : `${options.id}-${line}`;
     const reply = await lh.call('task.create', requestOf(payload, options, id), { signal: ends.signal });
     if (!reply.ok) {
-      counts.refused += 1;
-      err.write(`leasehold: Line ${line}: ${reply.code}: ${reply.detail}\n`);
+      refusals.add(reply.code, `Line ${line}: ${reply.code}: ${reply.detail}`);
       return;
     }
     if (reply.duplicate) counts.known += 1;
@@ -177,8 +178,7 @@ async function addLines(shell: Shell, lh: Leasehold, options: AddOptions): Promi
     if (text.trim() === '') continue;
     const payload = jsonIn(text);
     if (payload === null) {
-      counts.refused += 1;
-      err.write(`leasehold: Line ${line} is not JSON; it was skipped.\n`);
+      refusals.add('not JSON', `Line ${line} is not JSON; it was skipped.`);
       continue;
     }
     const adding = add(payload, line).catch((why: unknown) => {
@@ -191,6 +191,7 @@ async function addLines(shell: Shell, lh: Leasehold, options: AddOptions): Promi
   await Promise.all(open);
   unhear();
   if (err.isTerminal) err.write(CLEAR_LINE);
+  refusals.tellRest();
   const known = counts.known === 0 ? '' : `, ${counts.known} ${wereOf(counts.known)} there already`;
   const says = `${counted(counts.added, 'task')} ${wereOf(counts.added)} added${known}.`;
   if (ends.signal.aborted) {
@@ -198,12 +199,38 @@ async function addLines(shell: Shell, lh: Leasehold, options: AddOptions): Promi
     const rest = undecided === 0 ? '' : ` ${undecided} more were under way and may have been added.`;
     throw new Failure(`Interrupted: ${says}${rest}`, exitCode, 'INTERRUPTED');
   }
-  if (fault !== null || counts.refused > 0) err.write(`leasehold: ${says}\n`);
+  const { refused } = refusals;
+  if (fault !== null || refused > 0) err.write(`leasehold: ${says}\n`);
   if (fault !== null) throw fault;
-  if (counts.refused > 0) {
-    throw new Failure(`${counted(counts.refused, 'line')} ${wereOf(counts.refused)} not added.`);
-  }
+  if (refused > 0) throw new Failure(`${counted(refused, 'line')} ${wereOf(refused)} not added.`);
   if (!options.json) shell.out.write(`${says}\n`);
+}
+
+/** Lines that were not added: the first few of each kind are told at once, the others are counted unless `--json` is given. */
+class LineRefusals {
+  refused = 0;
+  private readonly counts = new Map<string, number>();
+  private readonly err: Shell['err'];
+  private readonly toldMax: number;
+
+  constructor({ err }: Shell, { json }: AddOptions) {
+    this.err = err;
+    this.toldMax = json ? Number.POSITIVE_INFINITY : EXAMPLES_MAX;
+  }
+
+  add(kind: string, says: string): void {
+    this.refused += 1;
+    const count = (this.counts.get(kind) ?? 0) + 1;
+    this.counts.set(kind, count);
+    if (count <= this.toldMax) this.err.write(`leasehold: ${says}\n`);
+  }
+
+  tellRest(): void {
+    for (const [kind, count] of this.counts) {
+      const more = count - this.toldMax;
+      if (more > 0) this.err.write(`leasehold: ${counted(more, 'more line')}: ${kind}. --json tells each.\n`);
+    }
+  }
 }
 
 function jsonIn(text: string): Json | null {

@@ -48,17 +48,27 @@ describe('task cancel, requeue, kill, change and purge by filter', () => {
     expect(await test.run('task', 'change', ...MAIL)).toMatchObject({ code: 2 });
   });
 
-  it('tell each task that is refused, and leave with 1', async () => {
+  it('tell which tasks are refused, and leave with 1', async () => {
     await create(['done', 'waiting']);
     await kill('done');
     const run = await test.run('task', 'kill', ...MAIL, '--yes');
     expect(run).toEqual({
       code: 1,
       out: '1 task was killed, 1 refused.\n',
-      err: 'leasehold: done: TASK_TERMINAL\nleasehold: 1 task could not be killed.\n',
+      err: 'leasehold: TASK_TERMINAL: done\nleasehold: 1 task could not be killed.\n',
     });
     const { code, out } = await test.run('task', 'kill', ...MAIL, '--yes', '--json');
     expect([code, JSON.parse(out)]).toMatchObject([1, { matched: 2, changed: 0, refused: [{}, {}] }]);
+  });
+
+  it('tell many refusals with one line for each code, and all of them as JSON', async () => {
+    await create(numbered(1_200));
+    const change = ['task', 'change', ...MAIL, '--priority', '1', '--yes'];
+    await test.run('task', 'cancel', ...MAIL, '--yes');
+    expect((await test.run(...change)).err).toBe(
+      'leasehold: TASK_NOT_WAITING: 1200 tasks, for example t0, t1, t2, t3, t4\nleasehold: 1200 tasks could not be changed.\n',
+    );
+    expect(JSON.parse((await test.run(...change, '--json')).out).refused).toHaveLength(1_200);
   });
 
   it('say what would match in another state when none does in that one', async () => {

@@ -11,8 +11,8 @@ import { exitCodeOf, type SignalName } from '../seams/processes.ts';
 import { INSTANT_FORMS, instantArgument, STATES, stateOption } from './arguments.ts';
 import { type ServerOptions, withServer } from './connection.ts';
 import { answered, Failure, wrongUsage } from './failure.ts';
-import { visible } from './format.ts';
 import { sayJson } from './output.ts';
+import { refusalLines } from './refusal-groups.ts';
 import type { Shell } from './shell.ts';
 
 type Action = Requests['task.bulk']['action'];
@@ -251,7 +251,7 @@ class BulkRun {
     }
   }
 
-  /** The outcome, and each task that was refused. */
+  /** The outcome, and which tasks were refused. */
   private told({ matched, changed, refused }: Totals, cursor: string | undefined): void {
     const { shell, options, refusals, action } = this;
     if (options.json) {
@@ -262,7 +262,7 @@ class BulkRun {
         ...(cursor === undefined ? {} : { next_cursor: cursor }),
       });
     } else {
-      for (const { task_id, code } of refusals) this.say(`${visible(task_id)}: ${code}`);
+      for (const line of refusalLines(refusals)) this.say(line);
       const verb = options.dryRun ? `would be ${DONE[action]}` : wereDone(changed, action);
       shell.out.write(`${counted(changed)} ${verb}, ${refused} refused.\n`);
     }
