@@ -111,8 +111,8 @@ export function defaulted<T>(
 
 export const STATES = ['WAITING', 'LEASED', 'COMPLETED', 'FAILED', 'DEAD'] as const;
 
-export function stateOption(): Option {
-  return new Option('--state <state>', 'only in this state').choices(STATES).argParser(stateOf);
+export function stateOption(more = ''): Option {
+  return new Option('--state <state>', `only in this state${more}`).choices(STATES).argParser(stateOf);
 }
 
 /** Accepts lower case as well, which commander's own check would refuse. */

@@ -104,6 +104,88 @@ describe('task cancel, requeue, kill, change and purge by filter', () => {
   });
 });
 
+/** Creates tasks and ends each of them in the state. */
+async function end(ids: readonly string[], state: 'COMPLETED' | 'FAILED' | 'DEAD'): Promise<void> {
+  await create(ids);
+  if (state === 'DEAD') {
+    for (const id of ids) await kill(id);
+    return;
+  }
+  const lease = { worker_id: 'w', ttl_ms: 60_000, max: ids.length, queues: ['mail'] };
+  const leased = await test.world.finish(test.lh.call('task.lease', lease));
+  if (!leased.ok) throw new Error(leased.detail);
+  for (const { task_id, lease_id } of leased.leases) {
+    const verdict =
+      state === 'COMPLETED'
+        ? test.lh.call('task.complete', { task_id, lease_id })
+        : test.lh.call('task.fail', { task_id, lease_id, reason: 'no answer', retry: false });
+    expect(await test.world.finish(verdict)).toMatchObject({ ok: true });
+  }
+}
+
+const originsOf = async (...args: string[]): Promise<unknown[]> =>
+  ndjson(await test.run('task', 'ls', '--state', 'WAITING', '--json', ...args)).map(
+    ({ requeued_from }) => requeued_from,
+  );
+
+describe('task requeue without --state', () => {
+  beforeEach(async () => {
+    await end(['sent1', 'sent2'], 'COMPLETED');
+    await end(['killed'], 'DEAD');
+    await end(['bad1', 'bad2'], 'FAILED');
+  });
+
+  it('requeues failed and dead tasks, never completed ones, and says how many there are of each', async () => {
+    const requeue = ['task', 'requeue', ...MAIL];
+    expect((await test.run(...requeue)).err).toMatch(
+      /^leasehold: 3 tasks match \(2 FAILED, 1 DEAD\): 3 would be requeued\. /,
+    );
+    expect((await test.run(...requeue, '--dry-run')).out).toBe(
+      '3 tasks would be requeued (2 FAILED, 1 DEAD), 0 refused.\n',
+    );
+    expect(JSON.parse((await test.run(...requeue, '--dry-run', '--json')).out)).toEqual({
+      matched: 3,
+      matched_by_state: { FAILED: 2, DEAD: 1 },
+      changed: 0,
+      refused: [],
+    });
+    expect(await test.run(...requeue, '--yes')).toEqual({
+      code: 0,
+      out: '3 tasks were requeued, 0 refused.\n',
+      err: '',
+    });
+    expect(await originsOf()).toEqual(['bad1', 'bad2', 'killed']);
+    expect((await test.run(...requeue)).err).toBe(
+      'leasehold: No task in state FAILED or DEAD matches, but 2 in state COMPLETED.\n',
+    );
+  });
+
+  it('requeues completed ones when their state is named', async () => {
+    await test.run('task', 'requeue', ...MAIL, '--state', 'COMPLETED', '--yes');
+    expect(await originsOf()).toEqual(['sent1', 'sent2']);
+  });
+
+  it('needs the state that a cursor belongs to', async () => {
+    const run = await test.run('task', 'requeue', ...MAIL, '--cursor', '0-9', '--yes');
+    expect([run.code, run.err]).toEqual([2, expect.stringContaining('give its --state too')]);
+    expect(await originsOf()).toEqual([]);
+  });
+});
+
+describe('task purge without --state', () => {
+  it('forgets ended tasks, and those that have not ended are no refusals', async () => {
+    await end(['sent'], 'COMPLETED');
+    await end(['killed'], 'DEAD');
+    await create(['waiting']);
+    expect(await test.run('task', 'purge', ...MAIL, '--yes')).toEqual({
+      code: 0,
+      out: '2 tasks were purged, 0 refused.\n',
+      err: '',
+    });
+    expect(ndjson(await test.run('task', 'ls', '--json')).map(({ task_id }) => task_id)).toEqual(['waiting']);
+  });
+});
+
 describe('on a terminal', () => {
   beforeEach(() => {
     test.err.isTerminal = true;
@@ -180,5 +262,27 @@ describe('a signal', () => {
     const rest = await test.run('task', 'kill', ...MAIL, '--cursor', cursor, '--yes');
     expect(rest.out).toBe('1500 tasks were killed, 0 refused.\n');
     expect(await inState('WAITING')).toBe(1);
+  });
+
+  it('in the first of several states prints a command for each, which leave new tasks alone', async () => {
+    const failed = numbered(1_001);
+    await end(failed.slice(0, 600), 'FAILED');
+    await end(failed.slice(600), 'FAILED');
+    await end(['killed'], 'DEAD');
+    const running = test.start('task', 'requeue', ...MAIL, '--yes');
+    const unheard = test.signal;
+    for (let turn = 0; turn < 1_000 && test.signal === unheard; turn++) await new Promise(setImmediate);
+    test.signal('SIGINT');
+    const { code, err } = await test.world.finish(running);
+    const commands = [...err.matchAll(/^ {2}leasehold (.* --state (\w+) .* --cursor (\S+) --yes)$/gm)];
+    expect([code, commands.map(([, , state]) => state)]).toEqual([130, ['FAILED', 'DEAD']]);
+    // What was requeued and is dead before the rest is done is not requeued again.
+    const [again] = ndjson(await test.run('task', 'ls', '--state', 'WAITING', '--limit', '1', '--json'));
+    await kill(String(again!.task_id));
+    for (const [, words] of commands) {
+      const run = await test.run(...words!.replace("'for a test'", 'test').split(' '));
+      expect(run).toMatchObject({ code: 0, out: '1 task was requeued, 0 refused.\n' });
+    }
+    expect(new Set(await originsOf()).size).toBe(1_001);
   });
 });

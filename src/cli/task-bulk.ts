@@ -1,7 +1,11 @@
 /**
  * One action on all tasks that match a filter: `task requeue`, `cancel`, `kill`, `change` and `purge` without an id. A dry
- * run counts, the user confirms, then the calls follow. A signal stops it after the current call and prints the command
- * that continues it, on the tasks that existed at the start.
+ * run counts, the user confirms, then the calls follow. A signal stops it after the current call and prints the commands
+ * that continue it, on the tasks that existed at the start.
+ *
+ * A filter of the server names one state or none. Where `--state` is absent and not every state is meant, the states are
+ * done one after the other, all up to the position of the log that the first call fixed: a task that the action itself
+ * creates, or that reaches another state meanwhile, must not be hit by the next one.
  */
 import { constants } from 'node:os';
 import type { Command } from 'commander';
@@ -17,6 +21,7 @@ import type { Shell } from './shell.ts';
 
 type Action = Requests['task.bulk']['action'];
 type Filter = Requests['task.bulk']['filter'];
+type TaskState = (typeof STATES)[number];
 
 export interface FilterOptions extends ServerOptions {
   readonly queue?: string;
@@ -46,6 +51,19 @@ interface Totals {
   refused: number;
 }
 
+/** One state, or null for a filter as it is, and the cursor to begin with; undefined begins a new run. */
+interface Part {
+  readonly state: TaskState | null;
+  readonly cursor: string | undefined;
+}
+
+interface Calls {
+  readonly totals: Totals;
+  readonly matchedIn: ReadonlyMap<TaskState | null, number>;
+  /** Covers the same tasks again; undefined before the first call. */
+  readonly parts: readonly Part[];
+}
+
 /** The participle of each action. */
 const DONE: Readonly<Record<Action, string>> = {
   requeue: 'requeued',
@@ -55,6 +73,15 @@ const DONE: Readonly<Record<Action, string>> = {
   purge: 'purged',
 };
 
+/**
+ * The states that an action means without `--state`: completed work is never repeated by accident, and tasks that have not
+ * ended cannot be forgotten.
+ */
+const MEANT: Readonly<Partial<Record<Action, readonly TaskState[]>>> = {
+  requeue: ['FAILED', 'DEAD'],
+  purge: ['COMPLETED', 'FAILED', 'DEAD'],
+};
+
 const NOTHING_YET: Totals = { matched: 0, changed: 0, refused: 0 };
 const CLEAR_LINE = '\r\u001b[K';
 const BAR_CELLS = 30;
@@ -62,9 +89,10 @@ const BAR_CELLS = 30;
 /** Adds the options that choose tasks. */
 export function withFilter(command: Command, shell: Shell, queueSays = 'only of this queue'): Command {
   const when = instantArgument(shell.clock);
+  const meant = MEANT[command.name() as Action];
   return command
     .option('--queue <queue>', queueSays)
-    .addOption(stateOption())
+    .addOption(stateOption(meant === undefined ? '' : ` (default: ${inWords(meant, 'and')})`))
     .option('--key <key>', 'only with this key')
     .option('--worker <id>', 'only those that this worker has leased')
     .option('--reason-is <reason>', 'only with exactly this reason, for example ATTEMPTS_EXHAUSTED')
@@ -93,6 +121,8 @@ export async function bulk(
   if (Object.keys(filter).length === 0)
     throw wrongUsage(`Say which tasks to ${action}: by an id, or by options such as --queue or --state.`);
   if (options.reason === undefined) throw wrongUsage('Say why with --reason.');
+  if (options.cursor !== undefined && options.state === undefined && MEANT[action] !== undefined)
+    throw wrongUsage('A cursor continues in one state: give its --state too, as the stopped run printed it.');
   await withServer(shell, options, (lh) => new BulkRun(shell, lh, action, options, filter, set).run());
 }
 
@@ -103,6 +133,8 @@ class BulkRun {
   private readonly options: FilterOptions;
   private readonly request: Requests['task.bulk'];
   private readonly set: BulkSet;
+  /** Those that are done; none: the filter as it is. */
+  private readonly states: readonly TaskState[];
   private readonly refusals: Body<'task.bulk'>['refused'][number][] = [];
   private stoppedBy: SignalName | null = null;
   private readonly asking = new AbortController();
@@ -120,6 +152,7 @@ class BulkRun {
     this.action = action;
     this.options = options;
     this.set = set;
+    this.states = options.state === undefined ? (MEANT[action] ?? []) : [options.state];
     const { queue, priority, delay } = set;
     const wireSet = {
       ...(queue === undefined ? {} : { queue }),
@@ -143,59 +176,82 @@ class BulkRun {
     });
     try {
       const isCounted = options.dryRun === true || options.yes !== true || isTerminal;
-      const dry = isCounted ? await this.calls({ dry_run: true }, options.cursor, null) : null;
+      const dry = isCounted ? await this.calls({ dry_run: true }, this.beginning(), null) : null;
       if (dry?.totals.matched === 0) await this.tellOtherStates();
-      if (options.dryRun || dry?.totals.matched === 0) return this.told(dry!.totals, dry!.cursor);
-      if (options.yes !== true) await this.confirm(dry!.totals);
+      if (options.dryRun || dry?.totals.matched === 0) return this.told(dry!);
+      if (options.yes !== true) await this.confirm(dry!);
       this.refusals.length = 0;
-      const { totals, cursor } = await this.calls(
-        {},
-        dry?.from ?? options.cursor,
-        dry?.totals.matched ?? null,
-      );
-      this.told(totals, cursor);
+      const parts = dry?.parts ?? this.beginning();
+      this.told(await this.calls({}, parts, dry?.totals.matched ?? null));
     } finally {
       unhear();
     }
   }
 
-  /** Calls until there is no cursor, or a signal came. */
+  private beginning(): readonly Part[] {
+    const { cursor } = this.options;
+    return this.states.length === 0
+      ? [{ state: null, cursor }]
+      : this.states.map((state) => ({ state, cursor }));
+  }
+
+  /** Calls for one part after the other until it has no cursor, or a signal came. */
   private async calls(
     more: { readonly dry_run?: true },
-    first: string | undefined,
+    parts: readonly Part[],
     total: number | null,
-  ): Promise<{ totals: Totals; from: string | undefined; cursor: string | undefined }> {
+  ): Promise<Calls> {
     const totals: Totals = { ...NOTHING_YET };
-    let from: string | undefined;
-    let cursor = first;
+    const matchedIn = new Map<TaskState | null, number>();
+    const covered: Part[] = [];
+    /** What is left to do, with the part that is under way first. */
+    let left = parts;
     try {
-      do {
-        const call = { ...this.request, ...more, ...(cursor === undefined ? {} : { cursor }) };
-        const reply = answered(await this.lh.call('task.bulk', call));
-        from ??= reply.cursor;
-        cursor = reply.next_cursor;
-        totals.matched += reply.matched;
-        totals.changed += reply.task_ids.length;
-        totals.refused += reply.refused.length;
-        this.refusals.push(...reply.refused);
-        this.progress(totals, total, more.dry_run === true);
-      } while (cursor !== undefined && this.stoppedBy === null);
+      for (const { state } of parts) {
+        const from = left[0]!.cursor;
+        const first = await this.call(more, left[0]!);
+        // The first call of all fixes the position of the log up to which every part is done.
+        covered.push({ state, cursor: from ?? first.cursor });
+        left = left.map((part) => ({ ...part, cursor: part.cursor ?? first.cursor }));
+        for (let reply = first; ; reply = await this.call(more, left[0]!)) {
+          totals.matched += reply.matched;
+          totals.changed += reply.task_ids.length;
+          totals.refused += reply.refused.length;
+          matchedIn.set(state, (matchedIn.get(state) ?? 0) + reply.matched);
+          this.refusals.push(...reply.refused);
+          this.progress(totals, total, more.dry_run === true);
+          const isOver = reply.next_cursor === undefined;
+          left = isOver ? left.slice(1) : [{ state, cursor: reply.next_cursor }, ...left.slice(1)];
+          if (isOver || this.stoppedBy !== null) break;
+        }
+        if (this.stoppedBy !== null) break;
+      }
     } catch (fault) {
-      if (more.dry_run !== true && totals.matched > 0) this.say(`Stopped. ${this.continuation(cursor)}`);
+      if (more.dry_run !== true && totals.matched > 0) this.say(`Stopped. ${this.continuation(left)}`);
       throw fault;
     } finally {
       if (this.shell.err.isTerminal) this.shell.err.write(CLEAR_LINE);
     }
-    if (this.stoppedBy !== null && (cursor !== undefined || more.dry_run))
-      this.interrupted(totals, cursor, more);
-    return { totals, from, cursor };
+    if (this.stoppedBy !== null && (left.length > 0 || more.dry_run)) this.interrupted(totals, left, more);
+    return { totals, matchedIn, parts: covered };
   }
 
-  private interrupted(totals: Totals, cursor: string | undefined, more: { readonly dry_run?: true }): never {
+  private async call(more: { readonly dry_run?: true }, { state, cursor }: Part): Promise<Body<'task.bulk'>> {
+    return answered(
+      await this.lh.call('task.bulk', {
+        ...this.request,
+        ...(state === null ? {} : { filter: { ...this.request.filter, state } }),
+        ...more,
+        ...(cursor === undefined ? {} : { cursor }),
+      }),
+    );
+  }
+
+  private interrupted(totals: Totals, left: readonly Part[], more: { readonly dry_run?: true }): never {
     const exitCode = exitCodeOf({ code: null, signal: this.stoppedBy! }, constants.signals);
     const done = more.dry_run
       ? 'Stopped before anything was done.'
-      : `Stopped: ${counted(totals.changed)} ${wereDone(totals.changed, this.action)}, ${totals.refused} refused. ${this.continuation(cursor)}`;
+      : `Stopped: ${counted(totals.changed)} ${wereDone(totals.changed, this.action)}, ${totals.refused} refused. ${this.continuation(left)}`;
     throw new Failure(done, exitCode, 'INTERRUPTED');
   }
 
@@ -212,32 +268,40 @@ class BulkRun {
     }
   }
 
-  /** Called when no task in the given state matches: reports matches in other states, such as FAILED instead of DEAD. */
+  /** Called when no task in these states matches: reports matches in other states, such as COMPLETED. */
   private async tellOtherStates(): Promise<void> {
-    const { state } = this.options;
-    if (state === undefined || this.options.cursor !== undefined) return;
+    const { states } = this;
+    if (states.length === 0 || this.options.cursor !== undefined) return;
     const found: string[] = [];
-    for (const other of STATES) {
-      if (other === state) continue;
-      const filter = { ...this.request.filter, state: other };
-      const dry = answered(await this.lh.call('task.bulk', { ...this.request, filter, dry_run: true }));
+    for (const state of STATES) {
+      if (states.includes(state)) continue;
+      const dry = await this.call({ dry_run: true }, { state, cursor: undefined });
       const { length } = dry.task_ids;
       if (length > 0)
-        found.push(`${length}${dry.next_cursor === undefined ? '' : ' or more'} in state ${other}`);
+        found.push(`${length}${dry.next_cursor === undefined ? '' : ' or more'} in state ${state}`);
     }
-    if (found.length > 0) this.say(`No task in state ${state} matches, but ${found.join(', ')}.`);
+    if (found.length > 0)
+      this.say(`No task in state ${inWords(states, 'or')} matches, but ${found.join(', ')}.`);
   }
 
-  private async confirm({ matched, changed, refused }: Totals): Promise<void> {
+  private async confirm({ totals: { matched, changed, refused }, matchedIn }: Calls): Promise<void> {
     const rest = refused === 0 ? '' : `, ${refused} refused`;
-    const says = `${counted(matched)} ${matched === 1 ? 'matches' : 'match'}: ${changed} would be ${DONE[this.action]}${rest}.`;
+    const says = `${counted(matched)} ${matched === 1 ? 'matches' : 'match'}${this.inStates(matchedIn)}: ${changed} would be ${DONE[this.action]}${rest}.`;
     if (!this.shell.err.isTerminal)
       throw wrongUsage(`${says} Nothing was done; add --yes to do it without being asked.`);
     this.shell.err.write(`${says} Go on? [y/N] `);
     const answer = await this.line();
     if (answer === null) this.shell.err.write('\n');
-    if (this.stoppedBy !== null) this.interrupted(NOTHING_YET, undefined, { dry_run: true });
+    if (this.stoppedBy !== null) this.interrupted(NOTHING_YET, [], { dry_run: true });
     if (!/^\s*y(es)?\s*$/i.test(answer ?? '')) throw new Failure('Nothing was done.');
+  }
+
+  /** ` (3 FAILED, 2 DEAD)`, where the command chose the states. */
+  private inStates(matchedIn: Calls['matchedIn']): string {
+    if (this.states.length < 2) return '';
+    const counts = this.states.map((state) => [matchedIn.get(state) ?? 0, state] as const);
+    const some = counts.filter(([count]) => count > 0);
+    return some.length === 0 ? '' : ` (${some.map((each) => each.join(' ')).join(', ')})`;
   }
 
   /** The answer of the user; null at the end of the input and after a signal. */
@@ -252,19 +316,22 @@ class BulkRun {
   }
 
   /** The outcome, and which tasks were refused. */
-  private told({ matched, changed, refused }: Totals, cursor: string | undefined): void {
+  private told({ totals: { matched, changed, refused }, matchedIn }: Calls): void {
     const { shell, options, refusals, action } = this;
     if (options.json) {
+      const byState = this.states.map((state) => [state, matchedIn.get(state) ?? 0]);
       sayJson(shell, {
         matched,
+        ...(byState.length < 2 ? {} : { matched_by_state: Object.fromEntries(byState) }),
         changed: options.dryRun ? 0 : changed,
         refused: refusals,
-        ...(cursor === undefined ? {} : { next_cursor: cursor }),
       });
     } else {
       for (const line of refusalLines(refusals)) this.say(line);
-      const verb = options.dryRun ? `would be ${DONE[action]}` : wereDone(changed, action);
-      shell.out.write(`${counted(changed)} ${verb}, ${refused} refused.\n`);
+      const done = options.dryRun
+        ? `would be ${DONE[action]}${this.inStates(matchedIn)}`
+        : wereDone(changed, action);
+      shell.out.write(`${counted(changed)} ${done}, ${refused} refused.\n`);
     }
     if (refused > 0 && !options.dryRun)
       throw new Failure(`${counted(refused)} could not be ${DONE[action]}.`);
@@ -274,13 +341,16 @@ class BulkRun {
     this.shell.err.write(`leasehold: ${line}\n`);
   }
 
-  /** The command that continues the run. */
-  private continuation(cursor: string | undefined): string {
-    if (cursor === undefined) return 'Repeat the command to do the rest.';
+  /** The commands that continue the run: one for each state that is left. */
+  private continuation(left: readonly Part[]): string {
+    return `Continue with:\n${left.map((part) => `  ${this.commandOf(part)}`).join('\n')}`;
+  }
+
+  private commandOf({ state, cursor }: Part): string {
     const { options, set, request } = this;
     const words: [string, string | number | undefined][] = [
       ['queue', options.queue],
-      ['state', options.state],
+      ['state', state ?? undefined],
       ['key', options.key],
       ['worker', options.worker],
       ['reason-is', options.reasonIs],
@@ -298,8 +368,13 @@ class BulkRun {
     const given = words.flatMap(([name, value]) =>
       value === undefined ? [] : [`--${name} ${quoted(String(value))}`],
     );
-    return `Continue with:\n  leasehold task ${this.action} ${given.join(' ')} --yes`;
+    return `leasehold task ${this.action} ${given.join(' ')} --yes`;
   }
+}
+
+/** `FAILED and DEAD`, `COMPLETED, FAILED and DEAD`. */
+function inWords(states: readonly TaskState[], and: 'and' | 'or'): string {
+  return states.length < 2 ? states.join() : `${states.slice(0, -1).join(', ')} ${and} ${states.at(-1)}`;
 }
 
 function wereDone(tasks: number, action: Action): string {

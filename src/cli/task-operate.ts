@@ -26,7 +26,9 @@ const QUEUE = 'only of this queue; with an id, the same as --to-queue';
 
 export function requeueCommand(shell: Shell): Command {
   return withFilter(serverCommand('requeue'), shell, QUEUE)
-    .description('Run ended tasks again, each as a new task. The old ones stay as they are.')
+    .description(
+      'Run ended tasks again, each as a new task; without an id and --state, the failed and dead ones. The old ones stay as they are.',
+    )
     .argument('[id]', ONE_OR_MANY)
     .option('--reason <reason>', 'why; kept in the log; required without an id')
     .option('--to-queue <queue>', 'the queue of the new task (default: that of the ended one)')
@@ -37,8 +39,8 @@ export function requeueCommand(shell: Shell): Command {
       'after',
       examples(
         'leasehold task requeue t-42 --reason "the mail server is back"',
-        'leasehold task requeue --queue mail --state FAILED --reason "the mail server is back"',
-        'leasehold task requeue --reason-is ATTEMPTS_EXHAUSTED --reason "mended" --dry-run',
+        'leasehold task requeue --queue mail --reason "the mail server is back" --dry-run',
+        'leasehold task requeue --state DEAD --reason-is ATTEMPTS_EXHAUSTED --reason "mended"',
       ),
     )
     .action((id: string | undefined, options: RequeueOptions) => {

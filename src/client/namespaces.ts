@@ -85,7 +85,10 @@ export interface Tasks {
    * TASK_TERMINAL.
    */
   cancel(taskId: string, options?: CancelOptions): Promise<Cancelled>;
-  /** Runs many ended tasks again, each as a new task. With a filter this needs the scope `v1:admin`. */
+  /**
+   * Runs many ended tasks again, each as a new task. With a filter this needs the scope `v1:admin`. Completed tasks match a
+   * filter too unless its `state` says otherwise: for failed work pass `state: 'FAILED'`, and `'DEAD'` in a second call.
+   */
   requeueMany(which: BulkFilter | TaskIds, options?: RequeueManyOptions): Bulk;
   /** Cancels many tasks. With a filter this needs the scope `v1:admin`. */
   cancelMany(which: BulkFilter | TaskIds, options?: CancelManyOptions): Bulk;

@@ -57,8 +57,8 @@ export const bulkTasks = change({
   does: 'Requeue, cancel, kill, change or purge all tasks that match a filter.',
   details: `Each task is judged as by \`task.requeue\`, \`task.cancel\`, \`task.kill\` or \`task.change\`, and has its own entry in the
 log; \`purge\` forgets ended tasks at once. Tasks that the rules refuse are listed with their code and hold up no others.
-Tasks of queues that begin with \`system:\` never match, nor do, for \`requeue\`, tasks that have a successor. \`matched\` also counts
-tasks that need no change: those are neither changed nor refused.
+Tasks of queues that begin with \`system:\` never match, nor do, for \`requeue\`, tasks that have a successor; completed tasks do
+unless \`state\` is given. \`matched\` also counts tasks that need no change: those are neither changed nor refused.
 
 A call changes at most ${TASKS_MAX} tasks and stops once its entries have 512 KiB, in one batch of the log, oldest tasks first; it scans at
 most 10 000 tasks. So it may do less than \`max\`, even nothing, and still have a \`next_cursor\`: repeat the call with it
