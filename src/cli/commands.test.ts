@@ -443,6 +443,9 @@ describe('log tail', () => {
     expect(await seqs('-n', '2')).toEqual([3, 4]);
     expect(await seqs('--from', '1')).toEqual([1, 2, 3, 4]);
     expect(await seqs('--from', '9')).toEqual([]);
+    expect(await seqs('--from', '2', '-n', '2')).toEqual([2, 3]);
+    expect(await seqs('--from', '2', '-n', '9')).toEqual([2, 3, 4]);
+    expect(await test.run('log', 'tail', '--from', '2', '-n', '2', '-f')).toMatchObject({ code: 2 });
     expect((await test.run('log', 'tail', '-n', '1')).out).toContain('TaskCreated  task_id=c');
   });
 
@@ -455,6 +458,7 @@ describe('log tail', () => {
       );
     expect(await ids('-n', '2')).toEqual(['b', 'c']);
     expect(await ids('--from', '3')).toEqual(['b', 'c']);
+    expect(await ids('--from', '1', '-n', '2')).toEqual(['a', 'b']);
     expect((await test.run('log', 'tail', '--type', 'Nothing')).code).toBe(2);
     const tail = test.start(
       'log',

@@ -10,18 +10,19 @@ import { positiveNumber, wholeNumber } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { onEndingSignals } from './ending-signals.ts';
 import { ENTRY_COLUMNS, entryLine } from './entries.ts';
-import { answered } from './failure.ts';
+import { answered, wrongUsage } from './failure.ts';
 import type { Paint } from './format.ts';
 import { paintOf, sayJsonLine, sayLines, showList } from './output.ts';
 import type { Server, Shell } from './shell.ts';
 
 const PAGE_ENTRIES = 500;
+const NEWEST_LINES = 20;
 /** The pause between two tries while the server does not answer. */
 const AWAY_MS = 1_000;
 
 interface TailOptions extends ServerOptions {
   readonly from?: number;
-  readonly lines: number;
+  readonly lines?: number;
   readonly follow?: boolean;
   readonly type?: EntryType[];
 }
@@ -34,7 +35,11 @@ function tailCommand(shell: Shell): Command {
   return serverCommand('tail')
     .description('Print the newest entries of the log; with --follow also new ones.')
     .option('--from <seq>', 'begin at this position instead', wholeNumber)
-    .option('-n, --lines <n>', 'how many of the newest to print', positiveNumber, 20)
+    .option(
+      '-n, --lines <n>',
+      'how many to print: the newest (default: 20), or with --from the first from there on (default: all)',
+      positiveNumber,
+    )
     .addOption(
       new Option('--type <type...>', 'only entries of these types').choices(ENTRY_TYPES as EntryType[]),
     )
@@ -45,22 +50,31 @@ function tailCommand(shell: Shell): Command {
         'leasehold log tail -f',
         'leasehold log tail -f --type IntentAccepted SessionChanged',
         'leasehold log tail --from 1 --json > log.ndjson',
+        'leasehold log tail --from 19000 -n 2',
       ),
     )
-    .action((options: TailOptions) =>
-      withServer(shell, options, async (lh, server) => {
+    .action((options: TailOptions) => {
+      const { type: types, lines, from } = options;
+      if (from !== undefined && lines !== undefined && options.follow)
+        throw wrongUsage('--follow prints every entry from --from on: leave out -n, or --from or --follow.');
+      return withServer(shell, options, async (lh, server) => {
         const { seq, firstSeq } = await lh.status();
-        const { type: types, lines } = options;
-        if (types !== undefined && options.from === undefined) {
-          const newest = await newestOf(pages(lh, firstSeq, seq, types), lines);
+        if (from !== undefined) {
+          if (options.follow) await follow(shell, lh, from, options, server);
+          else await showList(shell, options, firstOf(pages(lh, from, seq, types), lines), ENTRY_COLUMNS);
+          return;
+        }
+        const count = lines ?? NEWEST_LINES;
+        if (types !== undefined) {
+          const newest = await newestOf(pages(lh, firstSeq, seq, types), count);
           await show(shell, lh, newest, seq + 1, options, server);
           return;
         }
-        const from = options.from ?? Math.max(firstSeq, seq - lines + 1);
-        if (options.follow) await follow(shell, lh, from, options, server);
-        else await showList(shell, options, pages(lh, from, seq, types), ENTRY_COLUMNS);
-      }),
-    );
+        const newestFrom = Math.max(firstSeq, seq - count + 1);
+        if (options.follow) await follow(shell, lh, newestFrom, options, server);
+        else await showList(shell, options, pages(lh, newestFrom, seq, types), ENTRY_COLUMNS);
+      });
+    });
 }
 
 /** Up to the end of the log at the start, so that a growing log ends too. */
@@ -77,6 +91,18 @@ async function* pages(
     if (newest === undefined) return;
     yield entries.filter(({ seq }) => seq <= last);
     next = newest.seq + 1;
+  }
+}
+
+async function* firstOf(
+  all: AsyncIterable<readonly EntryRecord[]>,
+  count = Number.POSITIVE_INFINITY,
+): AsyncGenerator<readonly EntryRecord[]> {
+  let left = count;
+  for await (const entries of all) {
+    yield entries.slice(0, left);
+    left -= entries.length;
+    if (left <= 0) return;
   }
 }
 
