@@ -66,6 +66,24 @@ describe('task add', () => {
     expect(Date.parse(String(task!.due_at)) - Date.parse(String(task!.created_at))).toBe(120_000);
   });
 
+  it('does not cut a long --backoff, unless --max-backoff says so', async () => {
+    const retryOf = async (id: string, ...args: string[]) => {
+      await test.run('task', 'add', '1', '--id', id, ...args);
+      return ndjson(await test.run('task', 'show', id, '--json'))[0]!.retry;
+    };
+    expect(await retryOf('long', '--backoff', '1h')).toMatchObject({
+      backoff_ms: 3_600_000,
+      max_backoff_ms: 3_600_000,
+    });
+    expect(await retryOf('short', '--backoff', '4m')).toMatchObject({
+      backoff_ms: 240_000,
+      max_backoff_ms: 300_000,
+    });
+    expect(await retryOf('told', '--backoff', '1h', '--max-backoff', '2h')).toMatchObject({
+      max_backoff_ms: 7_200_000,
+    });
+  });
+
   it('keeps the payload byte for byte, from the command line and from standard input', async () => {
     const payload = '{"b":1.0, "a":12345678901234567890,"__proto__":null}';
     await test.run('task', 'add', payload, '--id', 'one');

@@ -7,6 +7,7 @@ import type { Command } from 'commander';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { Body, Requests } from '../operations/table.ts';
 import { Json } from '../protocol/json.ts';
+import { DEFAULT_MAX_BACKOFF_MS } from '../protocol/limits.ts';
 import { exitCodeOf, type SignalName } from '../seams/processes.ts';
 import { durationMs, jsonArgument, positiveNumber, priority } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
@@ -33,6 +34,7 @@ interface AddOptions extends ServerOptions {
   readonly maxFailures?: number;
   readonly maxAttempts?: number;
   readonly backoff?: number;
+  readonly maxBackoff?: number;
   readonly wait?: boolean;
   readonly stdinLines?: boolean;
 }
@@ -61,6 +63,11 @@ export function addCommand(shell: Shell): Command {
     .option(
       '--backoff <duration>',
       'the pause after the first failure, doubled with each further one (default: 1s)',
+      durationMs,
+    )
+    .option(
+      '--max-backoff <duration>',
+      'the longest pause between attempts (default: 5m, or --backoff if that is longer)',
       durationMs,
     )
     .option('--wait', 'wait for the end and print the result: exit 0 when completed, 1 when failed or dead')
@@ -94,9 +101,13 @@ function checkWords(word: string | undefined, { stdinLines, dedup, wait }: AddOp
 
 function requestOf(payload: Json, options: AddOptions, id = options.id): Requests['task.create'] {
   const { queue, priority, delay, dedup, key, maxFailures, maxAttempts, backoff } = options;
+  // The default of the server would cut a longer first pause without a word.
+  const { maxBackoff = backoff !== undefined && backoff > DEFAULT_MAX_BACKOFF_MS ? backoff : undefined } =
+    options;
   const retry = {
     ...(maxFailures === undefined ? {} : { max_failures: maxFailures }),
     ...(backoff === undefined ? {} : { backoff_ms: backoff }),
+    ...(maxBackoff === undefined ? {} : { max_backoff_ms: maxBackoff }),
   };
   return {
     payload,

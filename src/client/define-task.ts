@@ -18,9 +18,12 @@ import { refuseUnknown } from './unknown-options.ts';
 export interface RetryPolicy {
   /** The number of failures after which the task is FAILED; default 5. */
   readonly maxFailures?: number;
-  /** The delay before the second attempt, doubled with every further failure; default one second. */
+  /**
+   * The delay before the second attempt, doubled with every further failure up to `maxBackoff`; default one second. For more
+   * than five minutes pass `maxBackoff` too.
+   */
   readonly backoff?: Duration;
-  /** The maximum delay between attempts; default five minutes. */
+  /** The maximum delay between attempts, the first included; default five minutes. */
   readonly maxBackoff?: Duration;
 }
 

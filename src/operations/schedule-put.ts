@@ -6,7 +6,7 @@ import { invalid, isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { instantMs } from '../protocol/instant.ts';
 import { Json } from '../protocol/json.ts';
-import { LIMITS } from '../protocol/limits.ts';
+import { DEFAULT_MAX_BACKOFF_MS, LIMITS } from '../protocol/limits.ts';
 import { PAYLOAD } from './example-story.ts';
 import { At, Count, fields, note, Opaque, Priority, Queue, ScheduleName, TaskGroup } from './fields.ts';
 import { wrap } from './opaque-values.ts';
@@ -130,7 +130,7 @@ kept (\`kept\`) until it is deleted.`,
       priority: request.priority ?? 0,
       maxFailures: retry?.max_failures ?? 5,
       backoffMs: retry?.backoff_ms ?? 1_000,
-      maxBackoffMs: retry?.max_backoff_ms ?? 300_000,
+      maxBackoffMs: retry?.max_backoff_ms ?? DEFAULT_MAX_BACKOFF_MS,
       maxAttempts: request.max_attempts ?? 100,
       groupKey: request.key ?? null,
       overlap: request.overlap ?? 'skip',

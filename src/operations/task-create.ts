@@ -4,7 +4,7 @@ import type { CreateTask } from '../core/commands.ts';
 import { isRefusal } from '../core/decision.ts';
 import type { Refusal } from '../core/refusals.ts';
 import { instant } from '../protocol/instant.ts';
-import { LIMITS } from '../protocol/limits.ts';
+import { DEFAULT_MAX_BACKOFF_MS, LIMITS } from '../protocol/limits.ts';
 import { CREATED_AT, PAYLOAD, TASK_ID } from './example-story.ts';
 import {
   Count,
@@ -30,9 +30,12 @@ export const RetryPolicy = note(
   fields({
     max_failures: Type.Optional(note(Count, 'How many failures make the task FAILED.')),
     backoff_ms: Type.Optional(
-      note(BackoffMs, 'The pause after the first failure; it doubles with each further one.'),
+      note(
+        BackoffMs,
+        'The pause after the first failure; it doubles with each further one, up to `max_backoff_ms`: give that too for more than 300 s.',
+      ),
     ),
-    max_backoff_ms: Type.Optional(note(BackoffMs, 'The longest pause.')),
+    max_backoff_ms: Type.Optional(note(BackoffMs, 'The longest pause, also the first; 300000 by default.')),
   }),
   'What happens after a failure; by default 5 failures, the first pause 1 s, no pause above 300 s.',
 );
@@ -116,7 +119,7 @@ existing task, which may have ended: \`task.requeue\` runs it again.`,
       delayMs: request.delay_ms ?? 0,
       maxFailures: retry?.max_failures ?? 5,
       backoffMs: retry?.backoff_ms ?? 1_000,
-      maxBackoffMs: retry?.max_backoff_ms ?? 300_000,
+      maxBackoffMs: retry?.max_backoff_ms ?? DEFAULT_MAX_BACKOFF_MS,
       maxAttempts: request.max_attempts ?? 100,
       dedupKey: request.dedup_key ?? null,
       groupKey: request.key ?? null,

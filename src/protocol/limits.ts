@@ -24,3 +24,6 @@ export const LIMITS = {
   rateCountMax: 10_000,
   ratePerMaxMs: 30 * 86_400_000,
 } as const;
+
+/** The longest pause between attempts where the request names none. */
+export const DEFAULT_MAX_BACKOFF_MS = 300_000;
