@@ -306,6 +306,14 @@ describe('lease', () => {
     const types = ndjson(await test.run('lease', 'history', 'door', '--json')).map(({ type }) => type);
     expect(types).toEqual(['NameLeased', 'NameBroken']);
   });
+
+  it('says that none are held, and with which prefix', async () => {
+    expect((await test.run('lease', 'ls')).out).toBe('No leases are held.\n');
+    await held('door');
+    expect((await test.run('lease', 'ls', '--prefix', 'win')).out).toBe(
+      'No leases with the prefix win are held.\n',
+    );
+  });
 });
 
 describe('object', () => {

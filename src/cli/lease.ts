@@ -54,7 +54,11 @@ function listCommand(shell: Shell): Command {
           const { leases, next_cursor } = await get('lease.list', { ...filter, ...page });
           return { items: leases, next: next_cursor };
         });
-        await showList(shell, options, pages, LEASE_COLUMNS);
+        const none =
+          prefix === undefined
+            ? LEASE_COLUMNS.none
+            : `No leases with the prefix ${visible(prefix)} are held.`;
+        await showList(shell, options, pages, { ...LEASE_COLUMNS, none });
       }),
     );
 }
@@ -68,7 +72,7 @@ export const LEASE_COLUMNS: Columns<LeaseRecord> = {
     duration(lease.remaining_ms),
     shortened(visible(lease.metadata?.text() ?? ''), 40),
   ],
-  none: 'No such lease is held.',
+  none: 'No leases are held.',
 };
 
 function showCommand(shell: Shell): Command {
