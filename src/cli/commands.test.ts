@@ -307,6 +307,31 @@ describe('lease', () => {
     expect(types).toEqual(['NameLeased', 'NameBroken']);
   });
 
+  it('shows the first ten who wait for one, and for a free one where to look', async () => {
+    await held('door');
+    const line = (count: number) =>
+      Array.from({ length: count }, (_, at) => {
+        const names = at === 1 ? ['door', 'window'] : ['door'];
+        const want = { names, holder: `host-${at}`, ttl_ms: 1_000, wait_ms: 30_000 };
+        return test.lh.call('lease.acquire_all', want);
+      });
+    const waiting = line(12);
+    await test.world.advance(2_000);
+    const { out } = await test.run('lease', 'show', 'door');
+    const shown = out.split('\n').slice(6, -1);
+    expect(shown.slice(0, 3)).toEqual([
+      'waiting    host-0, joined 2.0s ago, waits another 28.0s',
+      '           host-1, joined 2.0s ago, waits another 28.0s, together with window',
+      '           host-2, joined 2.0s ago, waits another 28.0s',
+    ]);
+    expect([shown.length, shown.at(-1)]).toEqual([11, '           and 2 more']);
+    await test.world.advance(30_000);
+    await Promise.all(waiting);
+    expect((await test.run('lease', 'show', 'window')).err).toBe(
+      'leasehold: LEASE_NOT_FOUND: The lease is not held. `leasehold lease history window` shows who held it.\n',
+    );
+  });
+
   it('says that none are held, and with which prefix', async () => {
     expect((await test.run('lease', 'ls')).out).toBe('No leases are held.\n');
     await held('door');

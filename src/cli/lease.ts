@@ -77,15 +77,22 @@ export const LEASE_COLUMNS: Columns<LeaseRecord> = {
 
 function showCommand(shell: Shell): Command {
   return readCommand(shell, 'show')
-    .description('Show who holds a lease, and for how long. The token is never shown.')
+    .description('Show who holds a lease, for how long, and who waits for it. The token is never shown.')
     .argument('<name>', 'the lease')
     .addHelpText(
       'after',
       examples('leasehold lease show nightly-report', 'leasehold lease show nightly-report --at-seq 843'),
     )
     .action((name: string, options: ReadOptions) =>
-      withReads(shell, options, async ({ get, nowMs }) => {
-        const lease = await get('lease.get', { name });
+      withReads(shell, options, async ({ ask, lh, isPast, nowMs }) => {
+        const reply = await ask('lease.get', { name });
+        if (!reply.ok && reply.code === 'LEASE_NOT_FOUND') {
+          const next = `\`leasehold lease history ${visible(name)}\` shows who held it.`;
+          throw refused(reply.code, `${reply.detail} ${next}`);
+        }
+        const lease = answered(reply);
+        // Only the text has the waiters: the JSON is the reply as it travels.
+        const waiters = isPast || options.json ? [] : await waitersOf(lh, name);
         show(shell, options, lease, (paint) =>
           fieldLines(
             [
@@ -96,12 +103,43 @@ function showCommand(shell: Shell): Command {
               ['acquired', `${lease.acquired_at} (${ago(lease.acquired_at, nowMs)})`],
               ['expires', lease.expires_at],
               ...(lease.metadata ? [['metadata', visible(lease.metadata.text())] as const] : []),
+              ...waiterFields(waiters, name, nowMs),
             ],
             paint,
           ),
         );
       }),
     );
+}
+
+type Waiter = Body<'lease.waiters'>['waiters'][number];
+
+/** How many waiters are shown; the others are counted. */
+const WAITERS_SHOWN = 10;
+
+async function waitersOf(lh: Leasehold, name: string): Promise<Waiter[]> {
+  const waiters: Waiter[] = [];
+  const pages = pagesOf(Number.POSITIVE_INFINITY, async (page) => {
+    const reply = await lh.call('lease.waiters', { name, ...page });
+    // A server of 0.1 does not list them.
+    if (!reply.ok && reply.code === 'ROUTE_NOT_FOUND') return { items: [], next: undefined };
+    const line = answered(reply);
+    return { items: line.waiters, next: line.next_cursor };
+  });
+  for await (const page of pages) waiters.push(...page);
+  return waiters;
+}
+
+/** In the order in which they are served, with the other names that each of them waits for. */
+function waiterFields(waiters: readonly Waiter[], name: string, nowMs: number): [string, string][] {
+  const lines = waiters.slice(0, WAITERS_SHOWN).map(({ holder, names, waiting_since, remaining_ms }) => {
+    const others = names.filter((each) => each !== name).map(visible);
+    const together = others.length === 0 ? '' : `, together with ${others.join(', ')}`;
+    return `${visible(holder)}, joined ${ago(waiting_since, nowMs)}, waits another ${duration(remaining_ms)}${together}`;
+  });
+  const more = waiters.length - lines.length;
+  if (more > 0) lines.push(`and ${more} more`);
+  return lines.map((line, index) => [index === 0 ? 'waiting' : '', line]);
 }
 
 interface AcquireOptions extends ServerOptions {

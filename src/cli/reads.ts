@@ -21,6 +21,9 @@ type StateRead = { [Op in Operation]: 'at_seq' extends keyof Requests[Op] ? Op :
 export interface Reads {
   /** The URL of the server. */
   readonly url: string;
+  readonly lh: Leasehold;
+  /** Whether an earlier position was requested, of which soft state is not known. */
+  readonly isPast: boolean;
   /** The time of the position; now, unless an earlier one was requested. */
   readonly nowMs: number;
   /** The reply, which may be a problem. */
@@ -58,6 +61,8 @@ export function withReads<T>(
     const ask: Reads['ask'] = (operation, request) => lh.call(operation, { ...request, ...past });
     return work({
       url,
+      lh,
+      isPast: past.at_seq !== undefined,
       nowMs,
       ask,
       get: async (operation, request) => answered(await ask(operation, request)),
