@@ -204,6 +204,14 @@ describe('task show, why, history and kill', () => {
     }
   });
 
+  it('say of the history of a purged task where it is still shown', async () => {
+    await test.run('task', 'kill', 'mine', '--reason', 'wrong');
+    await test.run('task', 'purge', '--state', 'DEAD', '--reason', 'personal data', '--yes');
+    expect((await test.run('task', 'history', 'mine')).err).toBe(
+      'leasehold: TASK_NOT_FOUND: There is no such task. One that was purged or forgotten is shown as it was by `leasehold task show mine --at 2h`, as far as the log reaches.\n',
+    );
+  });
+
   it('want a reason to kill', async () => {
     expect(await test.run('task', 'kill', 'mine')).toMatchObject({ code: 2, out: '' });
   });

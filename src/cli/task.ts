@@ -4,7 +4,7 @@ import type { TaskRecord } from '../operations/records.ts';
 import { INSTANT_FORMS, instantArgument, limitOption, stateOption } from './arguments.ts';
 import { examples, type ServerOptions, serverCommand, withServer } from './connection.ts';
 import { ENTRY_COLUMNS } from './entries.ts';
-import { answered } from './failure.ts';
+import { answered, refused } from './failure.ts';
 import { ago, shortened, visible } from './format.ts';
 import { type Columns, pagesOf, show, showList } from './output.ts';
 import { type ReadOptions, readCommand, withReads } from './reads.ts';
@@ -143,7 +143,12 @@ function historyCommand(shell: Shell): Command {
     .action((id: string, options: ServerOptions) =>
       withServer(shell, options, async (lh) => {
         const pages = pagesOf(Number.POSITIVE_INFINITY, async (page) => {
-          const { entries, next_cursor } = answered(await lh.call('task.history', { task_id: id, ...page }));
+          const reply = await lh.call('task.history', { task_id: id, ...page });
+          if (!reply.ok && reply.code === 'TASK_NOT_FOUND') {
+            const next = `One that was purged or forgotten is shown as it was by \`leasehold task show ${visible(id)} --at 2h\`, as far as the log reaches.`;
+            throw refused(reply.code, `${reply.detail} ${next}`);
+          }
+          const { entries, next_cursor } = answered(reply);
           return { items: entries, next: next_cursor };
         });
         await showList(shell, options, pages, ENTRY_COLUMNS);
