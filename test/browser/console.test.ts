@@ -243,6 +243,11 @@ describe('Tasks', () => {
     await page.getByLabel('Search tasks').fill('queue:bills state:broken');
     await page.keyboard.press('Enter');
     await page.getByText('state: is one of').waitFor();
+    await page.getByLabel('Search tasks').fill('queue:bills reason:timeout key:acme');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Requeue…' }).click();
+    await page.getByText('Completed tasks that match run again, too.').waitFor();
+    await page.getByRole('button', { name: 'Keep as it is' }).click();
     await page.getByLabel('Search tasks').fill('queue:bills state:dead reason:timeout key:acme');
     await page.keyboard.press('Enter');
     await page.getByText('20 shown').waitFor();
@@ -250,6 +255,7 @@ describe('Tasks', () => {
     await page.getByRole('button', { name: 'Requeue…' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('19 tasks would be requeued').waitFor();
+    expect(await dialog.getByText('Completed tasks').count()).toBe(0);
     await dialog.getByRole('textbox').fill('the bank is back');
     await bench.expectSound(page, 'bulk-1440-light');
     await dialog.getByRole('button', { name: 'Requeue 19' }).click();

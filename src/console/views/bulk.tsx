@@ -145,6 +145,12 @@ function BulkDialog({
           <code>{visible(filterText(filter))}</code>
         </p>
         <p>{says}</p>
+        {action === 'requeue' && filter.state === undefined && (
+          <p>
+            <b>Completed tasks that match run again, too.</b> Add <code>state:failed</code> or{' '}
+            <code>state:dead</code> to the search to leave them out.
+          </p>
+        )}
         {step === 'looking' && <p role="status">Looking: {countText(planned.matched)} match so far…</p>}
         {step === 'ready' && (
           <>
