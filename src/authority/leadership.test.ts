@@ -371,6 +371,48 @@ describe('a standby whose log is out of reach', () => {
     expect(engine.follows).toBe(1);
   });
 
+  it('tells its callers that it cannot reach the database, and why, until it can again', async () => {
+    await start();
+    const trouble = (): string | null => standbys.at(-1)!.trouble;
+    expect(trouble()).toBe(null);
+    engine.fault = Object.assign(new Error('connect ECONNREFUSED 10.1.2.3:5432'), { code: 'ECONNREFUSED' });
+    await world.advance(200);
+    expect(trouble()).toBe('The database of the log cannot be reached (ECONNREFUSED).');
+    expect(standbys.at(-1)!.refusal).toEqual({
+      refused: 'NOT_LEADER',
+      detail:
+        'This server does not lead, and cannot tell who does: The database of the log cannot be reached (ECONNREFUSED).',
+      leaderUrl: 'http://other',
+    });
+    await world.advance(250);
+    expect([trouble(), standbys.at(-1)!.refusal]).toEqual([
+      null,
+      { refused: 'NOT_LEADER', leaderUrl: 'http://other' },
+    ]);
+  });
+
+  it('tells an error of the database from one on the way there', async () => {
+    await start();
+    const cause = Object.assign(new Error('permission denied for table leasehold_log'), { code: '42501' });
+    engine.fault = new Error('The log cannot be read now.', { cause });
+    await world.advance(200);
+    expect(standbys.at(-1)!.trouble).toBe('The database of the log answers with an error (42501).');
+  });
+
+  it('says so too when what it had read is dropped, as that of a deposed leader', async () => {
+    engine.leader = null;
+    await start();
+    engine.leader = OTHER;
+    engine.isSilent = true;
+    engine.log.lose(new Error('the guard ran out'));
+    await world.advance(10_000);
+    const { length } = standbys;
+    expect(standbys.at(-1)!.trouble).toBe('The database has been silent for 10000 ms.');
+    await world.advance(10_250);
+    expect(standbys.length).toBeGreaterThan(length);
+    expect(standbys.at(-1)!.trouble).toBe('The database has been silent for 10000 ms.');
+  });
+
   it('begins anew when the first replay was cut off: what it has by then is of no use', async () => {
     engine.leader = null;
     await start();

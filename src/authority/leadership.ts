@@ -20,6 +20,7 @@ import {
   type Log,
   LogCompactedError,
   LogDamagedError,
+  LogGoneError,
   LogOutOfReachError,
   LogTooFarError,
   LogTooNewError,
@@ -54,6 +55,8 @@ export class Leadership {
   private authority: Authority | null = null;
   private isStopping = false;
   private failedTries = 0;
+  /** What callers of the standby are told of the last failure. */
+  private trouble: string | null = null;
   /** How long the first replay of the log took. */
   private replayMs = 0;
   private endPause = (): void => undefined;
@@ -86,6 +89,8 @@ export class Leadership {
       try {
         const authority = await this.look();
         this.failedTries = 0;
+        this.trouble = null;
+        if (this.standby !== null) this.standby.trouble = null;
         hasSettled = true;
         settled();
         if (authority === null) await this.pause(untilNextLook(this.standby!.leader));
@@ -94,6 +99,8 @@ export class Leadership {
         if (!hasSettled) return failed(fault);
         if (isFinal(fault, this.standby)) return this.options.onEnd(fault);
         this.failedTries += 1;
+        this.trouble = troubleOf(fault);
+        if (this.standby !== null) this.standby.trouble = this.trouble;
         this.options.onOutOfReach(fault, this.failedTries);
         await this.pause(RETRY_MS);
       }
@@ -183,6 +190,7 @@ export class Leadership {
   private showCold(fault: Error | null): Standby {
     const { hashSeed, ownUrls, onStandby } = this.options;
     const standby = new Standby(hashSeed, ownUrls);
+    standby.trouble = this.trouble;
     onStandby(standby, fault);
     return standby;
   }
@@ -221,6 +229,27 @@ export class Leadership {
 function isFinal(fault: unknown, standby: Standby | null): boolean {
   if (fault instanceof LogDamagedError || fault instanceof LogTooNewError) return true;
   return fault === standby?.replayFault;
+}
+
+/** No code of the system, such as EPIPE, looks like one. */
+const SQL_STATE = /^[0-9A-DF-Z][0-9A-Z]{4}$/;
+
+/** Our own sentences as they are. Those of the system may name addresses, which callers need not know: the code is enough. */
+function troubleOf(fault: unknown): string {
+  if (fault instanceof SilenceError || fault instanceof LogGoneError || fault instanceof LogTooFarError) {
+    return fault.message;
+  }
+  const code = codeIn(fault);
+  if (code !== null && SQL_STATE.test(code))
+    return `The database of the log answers with an error (${code}).`;
+  return `The database of the log cannot be reached${code === null ? '' : ` (${code})`}.`;
+}
+
+/** The code of the system or of the database, found along the chain of causes. */
+function codeIn(fault: unknown): string | null {
+  const { code, cause } = Object(fault) as { readonly code?: unknown; readonly cause?: unknown };
+  if (typeof code === 'string') return code;
+  return cause === undefined ? null : codeIn(cause);
 }
 
 class SilenceError extends LogOutOfReachError {

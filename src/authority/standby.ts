@@ -4,6 +4,7 @@
  * be stale.
  */
 import type { Opaque } from '../core/opaque.ts';
+import type { Refusal } from '../core/refusals.ts';
 import { createState, type State } from '../core/state.ts';
 import {
   type Engine,
@@ -32,6 +33,8 @@ export class Standby {
   readonly log: Pick<Log, 'read'> = { read: (reference) => this.bytesOf(reference) };
   /** The leader at the last look. */
   leader: Leader | null = null;
+  /** Why the last look failed, as a sentence for callers; null after one that succeeded. */
+  trouble: string | null = null;
   /** The fault of applying an entry, if that failed: the next try would fail with the same. */
   replayFault: unknown = null;
   /** How many images and entries were received; it grows while the database answers. */
@@ -82,6 +85,18 @@ export class Standby {
     const url = this.leader?.url || null;
     // A guard left by an earlier run of this server carries its URL.
     return url === null || this.ownUrls.includes(url) ? null : url;
+  }
+
+  /** What it answers to calls that only a leader decides. */
+  get refusal(): Refusal {
+    const { leaderUrl, trouble } = this;
+    return {
+      refused: 'NOT_LEADER',
+      ...(trouble === null
+        ? {}
+        : { detail: `This server does not lead, and cannot tell who does: ${trouble}` }),
+      ...(leaderUrl === null ? {} : { leaderUrl }),
+    };
   }
 
   /** Replays what was written since, and reads who leads. */

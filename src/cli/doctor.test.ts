@@ -97,6 +97,37 @@ describe('the doctor', () => {
     expect((await check()).levels).not.toHaveProperty('server time');
   });
 
+  it('finds a server wrong whose disk is full', async () => {
+    answers['/v1/status'] = { status: 200, text: '{"disk_full":true,"clock_off_ms":0}' };
+    expect(await check()).toMatchObject({ code: 1, levels: { server: 'ok', 'server disk': 'wrong' } });
+  });
+
+  it.each([
+    ['names the leader', { leader_url: 'http://other', log_trouble: null }, 0, 'ok', undefined],
+    ['knows of no leader', { leader_url: null, log_trouble: null }, 1, 'ok', 'wrong'],
+    ['cannot read the log', { leader_url: 'http://other', log_trouble: 'Away.' }, 1, 'wrong', 'wrong'],
+  ])('judges a standby that %s', async (_, status, code, server, leader) => {
+    answers['/readyz'] = { status: 503, text: '{"code":"NOT_LEADER"}' };
+    answers['/v1/status'] = { status: 200, text: JSON.stringify({ role: 'standby', ...status }) };
+    const { levels, ...found } = await check();
+    expect([found.code, levels.server, levels.leader]).toEqual([code, server, leader]);
+    const both = await check('--server', 'http://a:1,http://b:2');
+    expect([both.code, both.levels.leader]).toEqual([code, leader]);
+  });
+
+  it('is content with a standby that knows of no leader when another server leads', async () => {
+    answers['/readyz'] = { status: 503, text: '{"code":"NOT_LEADER"}' };
+    answers['/v1/status'] = { status: 200, text: '{"role":"standby","leader_url":null,"log_trouble":null}' };
+    const leads = { '/readyz': { status: 200, text: '{}' }, '/v1/status': { status: 200, text: '{}' } };
+    const { http } = means;
+    means.http = async (url, token) => {
+      const { hostname, pathname } = new URL(url);
+      const answer = await http(url, token);
+      return hostname === 'b' ? { ...answer, ...leads[pathname as keyof typeof leads] } : answer;
+    };
+    expect(await check('--server', 'http://a:1,http://b:2')).toMatchObject({ code: 0 });
+  });
+
   it('prints a line for each finding, with advice where it is of use', async () => {
     means.nodeVersion = '18.0.0';
     const command = doctorCommand(test.shell(), means).exitOverride();

@@ -114,41 +114,89 @@ function checkVersions({ nodeVersion }: DoctorMeans): Finding[] {
 
 /** Several servers are checked one by one. */
 async function checkServers(shell: Shell, means: DoctorMeans, { url, token }: Server): Promise<Finding[]> {
-  const findings: Finding[] = [];
-  for (const each of urlsIn(url)) findings.push(...(await checkServer(shell, means, { url: each, token })));
-  return findings;
+  const seen: Seen[] = [];
+  for (const each of urlsIn(url)) seen.push(await checkServer(shell, means, { url: each, token }));
+  return [...seen.flatMap(({ findings }) => findings), ...leaders(seen)];
 }
 
-async function checkServer(shell: Shell, { http }: DoctorMeans, server: Server): Promise<Finding[]> {
+/** What is known of one server. */
+interface Seen {
+  readonly findings: readonly Finding[];
+  /** `ready`: it leads. `follows`: it stands by, and a server leads. `waits`: it stands by for none. */
+  readonly is: 'ready' | 'follows' | 'waits' | 'unknown';
+}
+
+/** A standby alone is well when it names the leader, which may be a server that was not named here. */
+function leaders(seen: readonly Seen[]): Finding[] {
+  const has = (state: Seen['is']): boolean => seen.some(({ is }) => is === state);
+  if (has('ready') || has('follows') || !has('waits')) return [];
+  const says = seen.length === 1 ? 'the server is a standby, and no server leads' : 'no server leads';
+  const advice =
+    'After a crash a standby leads within 17 s. If it stays like this, look at the database and at the logs of the servers.';
+  return [{ check: 'leader', level: 'wrong', says, advice }];
+}
+
+async function checkServer(shell: Shell, { http }: DoctorMeans, server: Server): Promise<Seen> {
   const { url, token } = server;
   const at = (path: string): string => url.replace(/\/+$/, '') + path;
   try {
     const ready = await http(at('/readyz'), token);
     const status = await http(at('/v1/status'), token);
     const described = await http(at('/openapi.json'), token);
-    return [
-      readiness(url, ready),
+    const known = objectIn(status.text) as Known;
+    const findings = [
+      readiness(url, ready, known),
       access(status),
       serverVersion(described.text),
       clockDifference(shell.clock.wallMs(), ready),
-      ...serverTime(status.text),
+      ...serverTime(known),
+      ...serverDisk(known),
     ];
+    return { findings, is: stateOf(ready, known) };
   } catch (fault) {
     if (!(fault instanceof Error)) throw fault;
     const says = `no server answers at ${url} (${reasonIn(fault)})`;
     const advice = 'Start a server with `leasehold up`, or give its URL with --server or LEASEHOLD_URL.';
-    return [{ check: 'server', level: 'wrong', says, advice }];
+    return { findings: [{ check: 'server', level: 'wrong', says, advice }], is: 'unknown' };
   }
 }
 
 type Answer = Awaited<ReturnType<HttpProbe>>;
 
-function readiness(url: string, { status, text, tookMs }: Answer): Finding {
+/** What the doctor uses of `/v1/status`; without access, or from an older server, there is less. */
+interface Known {
+  readonly leader_url?: string | null;
+  readonly log_trouble?: string | null;
+  readonly disk_full?: unknown;
+  readonly clock_off_ms?: unknown;
+}
+
+const isStandby = ({ status, text }: Answer): boolean => status === 503 && text.includes('"NOT_LEADER"');
+
+function stateOf(ready: Answer, { leader_url: leader, log_trouble: trouble }: Known): Seen['is'] {
+  if (ready.status === 200) return 'ready';
+  if (!isStandby(ready) || leader === undefined) return 'unknown';
+  return leader === null || trouble ? 'waits' : 'follows';
+}
+
+function readiness(url: string, ready: Answer, known: Known): Finding {
+  const { status, text, tookMs } = ready;
   if (status === 200) {
     return { check: 'server', level: 'ok', says: `${url} is ready, and answers in ${duration(tookMs)}` };
   }
-  if (status === 503 && text.includes('"NOT_LEADER"')) {
-    return { check: 'server', level: 'ok', says: `${url} is a standby, and answers in ${duration(tookMs)}` };
+  if (isStandby(ready)) {
+    const { leader_url: leader, log_trouble: trouble } = known;
+    if (trouble) {
+      const says = `${url} is a standby, and cannot read the log: ${trouble}`;
+      const advice = 'Look at the database, and at the network between it and the server.';
+      return { check: 'server', level: 'wrong', says, advice };
+    }
+    const of = leader ? ` of ${leader}` : '';
+    return {
+      check: 'server',
+      level: 'ok',
+      says: `${url} is a standby${of}, and answers in ${duration(tookMs)}`,
+    };
   }
   const advice =
     status === 503
@@ -191,8 +239,7 @@ function objectIn(text: string): object {
 }
 
 /** A standby reports no time of its own. */
-function serverTime(text: string): Finding[] {
-  const { clock_off_ms: offMs } = objectIn(text) as { clock_off_ms?: unknown };
+function serverTime({ clock_off_ms: offMs }: Known): Finding[] {
   if (typeof offMs !== 'number') return [];
   const check = 'server time';
   if (Math.abs(offMs) <= TIME_OFF_MS) return [{ check, level: 'ok', says: 'follows its wall clock' }];
@@ -200,6 +247,14 @@ function serverTime(text: string): Finding[] {
   const advice =
     'Schedules fire by that time. It corrects itself by at most 1 %; docs/operating.md, "Time", says what a restart does.';
   return [{ check, level: 'note', says, advice }];
+}
+
+function serverDisk({ disk_full: isFull }: Known): Finding[] {
+  if (isFull !== true) return [];
+  const says = 'full: the server takes renewals, completions and releases, and nothing new';
+  const advice =
+    'Make room; the line `the disk is full` in its log says how much. docs/operating.md, "A full disk", says how.';
+  return [{ check: 'server disk', level: 'wrong', says, advice }];
 }
 
 function clockDifference(nowMs: number, { dateMs, tookMs }: Answer): Finding {

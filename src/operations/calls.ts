@@ -67,10 +67,7 @@ export function checkedCalls(
 /** The reads that a standby answers from its own copy of the state. */
 export function standbyCalls(standby: Standby, timers: Timers): Partial<CheckedCalls> {
   const reads = standbyContext(standby, timers) as LeaderContext;
-  const past: PastCall = async () => {
-    const { leaderUrl } = standby;
-    return { refused: 'NOT_LEADER', ...(leaderUrl === null ? {} : { leaderUrl }) };
-  };
+  const past: PastCall = async () => standby.refusal;
   return Object.fromEntries(
     READS.filter(({ onStandby }) => onStandby).map((read) => [read.name, readCall(read, reads, past)]),
   );
@@ -257,6 +254,7 @@ function standbyContext(standby: Standby, timers: Timers): ReadContext {
       disk_full: false,
       clock_off_ms: null,
       leader_url: standby.leaderUrl,
+      log_trouble: standby.trouble,
     }),
   };
 }

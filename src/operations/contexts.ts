@@ -45,6 +45,7 @@ export interface RoleFigures {
   readonly disk_full: boolean;
   readonly clock_off_ms: number | null;
   readonly leader_url?: string | null;
+  readonly log_trouble?: string | null;
 }
 
 export interface ReadContext {

@@ -25,6 +25,12 @@ export const Status = Type.Object({
   leader_url: Type.Optional(
     Type.Union([Text, Type.Null()], { description: 'the URL of the leader, if the standby knows it' }),
   ),
+  log_trouble: Type.Optional(
+    Type.Union([Text, Type.Null()], {
+      description:
+        'of a standby: why it cannot read the log now, for example because the database is away; the other fields are then what it read before',
+    }),
+  ),
   guard_holder: Type.Union([Text, Type.Null()], {
     description: 'the holder of the guard of the orchestrator',
   }),
@@ -50,7 +56,7 @@ export const getStatus = stateRead({
   path: '/v1/status',
   does: 'Show role, position, epoch, guard holder, counts and the last commit.',
   details: `[Operating](operating.md#what-to-watch) explains the fields. A standby answers for itself, with \`leader_url\`, which is null
-when there is no leader or it would name itself.
+when there is no leader or it would name itself, and \`log_trouble\`. While its \`seq\` is 0 it has not read the log yet, and its counts mean nothing.
 
 For an earlier moment \`seq\` and \`last_commit\` are the position that was found, so this call turns an instant into a
 position; \`role\`, \`first_seq\`, \`first_at\`, \`log_bytes\`, \`clock_off_ms\` and \`disk_full\` are the present ones, and \`waiters\` is 0. Earlier

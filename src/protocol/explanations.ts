@@ -287,7 +287,7 @@ export const EXPLANATIONS = {
       'The log is in a database, and this server is a standby: it reads the log of the leader and takes ' +
       'over when the leader is gone. `leader_url` is the URL of the leader, if it is known; without it ' +
       'there is no leader at the moment, or this server waits for a guard from its own previous run. ' +
-      'Nothing was done.',
+      'When the server cannot reach the database, `detail` says so. Nothing was done.',
     todo:
       'Ask the leader, or retry soon; over HTTP `Retry-After` says when. A client that has all the URLs ' +
       'does so by itself. Reads that may lag behind take `stale=ok`.',

@@ -221,20 +221,16 @@ export function leaderLive({ authority, calls, sends }: OpenCore, longReads: Lon
 
 /** A standby answers only for itself and otherwise names the leader. */
 export function standbyLive(
-  standby: Pick<Standby, 'leaderUrl'>,
+  standby: Pick<Standby, 'refusal'>,
   calls: Partial<CheckedCalls>,
   longReads: LongReads,
 ): LiveService {
-  const notLeader = (): Refusal => {
-    const { leaderUrl } = standby;
-    return { refused: 'NOT_LEADER', ...(leaderUrl === null ? {} : { leaderUrl }) };
-  };
   return {
     kinds: kindsBy((definition) => {
       const { name } = definition;
       return name === 'status.get' || name === 'whoami.get'
         ? new ReadKind(definition, calls[name]!, longReads)
-        : new RefusedKind(definition, notLeader);
+        : new RefusedKind(definition, () => standby.refusal);
     }),
     holders: null,
     now: () => null,

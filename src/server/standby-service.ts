@@ -20,10 +20,7 @@ export function standbyService(standby: Standby, parts: ServiceParts): Service {
   const shown = { longPolls, timers, ...(loopLag === undefined ? {} : { loopLag }) };
   const metrics = new Metrics(standby, counts, shown);
 
-  const refuse = (exchange: Exchange): void => {
-    const { leaderUrl } = standby;
-    exchange.refuse({ refused: 'NOT_LEADER', ...(leaderUrl === null ? {} : { leaderUrl }) });
-  };
+  const refuse = (exchange: Exchange): void => exchange.refuse(standby.refusal);
 
   /** A read that the caller allows to be stale. */
   const staleLook = (operation: Operation, call: CheckedCall): Handle => {

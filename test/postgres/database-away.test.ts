@@ -43,10 +43,16 @@ describe('while the database is down', () => {
       for (const server of fleet.servers) {
         await server.becomes('standby');
         await answersNothing(server);
+        await until('the server to say why', async () => {
+          return (await server.ask('GET', '/v1/status')).body.log_trouble?.includes('cannot be reached');
+        });
+        const { code, detail } = (await server.ask('GET', '/v1/queues')).body;
+        expect([code, detail]).toEqual(['NOT_LEADER', expect.stringContaining('cannot be reached')]);
         expect((await server.ask('GET', '/healthz')).status).toBe(200);
       }
     });
     const lh = connect(fleet.urls);
+    expect((await (await fleet.leader()).ask('GET', '/v1/status')).body).not.toHaveProperty('log_trouble');
     expect(await lh.call('task.create', { payload: 1, task_id: 'after' })).toMatchObject({ ok: true });
     expect(await lh.call('task.get', { task_id: 'known' })).toMatchObject({ ok: true, state: 'WAITING' });
     await lh.close();
