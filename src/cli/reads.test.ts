@@ -43,10 +43,23 @@ async function done(...args: string[]): Promise<string> {
 const status = async () =>
   ndjson(await test.run('status', '--json'))[0] as { seq: number; first_seq: number };
 
-/** Without the line about the log, which is that of now, and the one about soft state; columns are as wide as their words. */
-const settled = (text: string): string => text.replace(/^(log|unwatched for) .*\n/m, '').replace(/ +/g, ' ');
+/** Without what is that of now, and so not shown of an earlier moment, and how long ago things were; columns are as wide as their words. */
+const settled = (text: string): string =>
+  text
+    .replace(/^(log|unwatched for|disk|time|in line) .*\n/gm, '')
+    .replace(/^(server .*), leader$/m, '$1')
+    .replace(/^(last commit .*) \(.*\)$/m, '$1')
+    .replace(/ +/g, ' ');
 
 describe('a read with --at-seq or --at', () => {
+  it('shows nothing of now as the status of then', async () => {
+    await done('task', 'add', '1', '--id', 't1');
+    const { out } = await test.run('status', '--at-seq', '2');
+    expect(out.split('\n').map((line) => line.split('  ', 1)[0])).toEqual([
+      ...['server', 'log', 'last commit', 'guard', 'tasks', 'leases', 'sessions', ''],
+    ]);
+  });
+
   it('prints what it printed then, however much has happened since', async () => {
     await done('task', 'add', '{"n":1}', '--id', 't1', '--queue', 'mail');
     await done('queue', 'pause', 'mail');

@@ -16,42 +16,76 @@ export function statusCommand(shell: Shell): Command {
     .action((options: ReadOptions) =>
       withReads(shell, options, async ({ get, url, nowMs }) => {
         const status = await get('status.get', {});
-        show(shell, options, status, (paint) => statusLines(status, url, nowMs, paint));
+        const isPast = options.at !== undefined || options.atSeq !== undefined;
+        show(shell, options, status, (paint) =>
+          isPast ? pastLines(status, url, paint) : statusLines(status, url, nowMs, paint),
+        );
       }),
     );
 }
 
-function statusLines(status: Body<'status.get'>, url: string, nowMs: number, paint: Paint): string[] {
-  const { tasks, leases, names, waiters, sessions } = status.counts;
+type Status = Body<'status.get'>;
+type Field = readonly [name: string, value: string];
+
+/** What the log has of that moment. The rest of the reply is of now: role, size, disk, time and waiters. */
+function pastLines(status: Status, url: string, paint: Paint): string[] {
+  const { seq, epoch, last_commit: commit } = status;
+  const log: Field[] =
+    seq === 0
+      ? [['log', 'not begun: it has no entry at that time']]
+      : [
+          ['log', `seq ${seq}, epoch ${epoch}`],
+          ['last commit', commit],
+        ];
+  return fieldLines([['server', paint.bold(url)], ...log, ...countFields(status)], paint);
+}
+
+function statusLines(status: Status, url: string, nowMs: number, paint: Paint): string[] {
+  const { role, seq, leader_url: leader, log_trouble: trouble } = status;
+  const head: Field[] = [['server', `${paint.bold(url)}, ${role}`]];
+  if (leader !== undefined) head.push(['leader', leader ?? 'unknown']);
+  if (trouble) head.push(['trouble', paint.red(visible(trouble))]);
+  // The zeros of a standby that has read nothing are not those of the log.
+  if (role === 'standby' && seq === 0) {
+    return fieldLines([...head, ['log', 'this standby has not read it yet']], paint);
+  }
+  const [guard, tasks, leases, sessions] = countFields(status);
   return fieldLines(
     [
-      ['server', `${paint.bold(url)}, ${status.role}`],
-      ...(status.leader_url === undefined ? [] : [['leader', status.leader_url ?? 'unknown'] as const]),
+      ...head,
       ...logFields(status, nowMs),
       ['disk', status.disk_full ? paint.red('full: nothing new is taken') : 'has room'],
       ...(status.clock_off_ms === null ? [] : [['time', timeText(status.clock_off_ms, paint)] as const]),
-      ['guard', status.guard_holder === null ? 'none' : visible(status.guard_holder)],
-      [
-        'tasks',
-        `${tasks.WAITING} waiting, ${tasks.LEASED} leased, ${tasks.COMPLETED} completed, ${tasks.FAILED} failed, ${tasks.DEAD} dead`,
-      ],
-      ['leases', `${leases} held, ${names} names remembered`],
-      ['in line', `${waiters} waiting for a lease or a task`],
-      [
-        'sessions',
-        `${sessions.NEW} new, ${sessions.STARTING} starting, ${sessions.READY} ready, ${sessions.STOPPING} stopping, ${sessions.STOPPED} stopped, ${sessions.FAILED} failed, ${sessions.CANCELLED} cancelled`,
-      ],
+      guard,
+      tasks,
+      leases,
+      ['in line', `${status.counts.waiters} waiting for a lease or a task`],
+      sessions,
     ],
     paint,
   );
 }
 
-/** Before the first entry there is no position and no time. */
+function countFields({ guard_holder: guard, counts }: Status): [Field, Field, Field, Field] {
+  const { tasks, leases, names, sessions } = counts;
+  return [
+    ['guard', guard === null ? 'none' : visible(guard)],
+    [
+      'tasks',
+      `${tasks.WAITING} waiting, ${tasks.LEASED} leased, ${tasks.COMPLETED} completed, ${tasks.FAILED} failed, ${tasks.DEAD} dead`,
+    ],
+    ['leases', `${leases} held, ${names} names remembered`],
+    [
+      'sessions',
+      `${sessions.NEW} new, ${sessions.STARTING} starting, ${sessions.READY} ready, ${sessions.STOPPING} stopping, ${sessions.STOPPED} stopped, ${sessions.FAILED} failed, ${sessions.CANCELLED} cancelled`,
+    ],
+  ];
+}
+
 function logFields(
-  { seq, first_seq: firstSeq, epoch, log_bytes: bytes, last_commit: commit }: Body<'status.get'>,
+  { seq, first_seq: firstSeq, epoch, log_bytes: bytes, last_commit: commit }: Status,
   nowMs: number,
-): [string, string][] {
-  if (seq === 0) return [['log', 'not begun: it has no entry at that time']];
+): Field[] {
   return [
     ['log', `seq ${firstSeq} to ${seq}, epoch ${epoch}, ${size(bytes)}`],
     ['last commit', `${commit} (${ago(commit, nowMs)})`],
