@@ -37,6 +37,11 @@ describe('a server that cannot begin', () => {
       fault('EPERM', 'open', { path: '/data/LOCK' }),
       'The data directory /data cannot be used: /data/LOCK may not be opened (EPERM).',
     ],
+    [
+      'a full disk, whichever file had no room',
+      fault('ENOSPC', 'write'),
+      'The disk of the data directory /data is full (ENOSPC), and a start needs a little room there: free some.',
+    ],
   ])('tells of %s', (_, found, message) => {
     expect(servingFailure(found, PLACE)).toMatchObject({ exitCode: 1, message });
   });

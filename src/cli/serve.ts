@@ -2,6 +2,7 @@
 import { Command, Option } from 'commander';
 import { fileEngine } from '../engines/file/file-engine.ts';
 import { HISTORY_BYTES_MAX, type HistoryLimits } from '../engines/file/kept-history.ts';
+import { isDiskFull } from '../engines/file/write-fully.ts';
 import type { Keeping, RetentionOptions } from '../open.ts';
 import { connectionLimit } from '../server/connection-limit.ts';
 import type { Logger } from '../server/logger.ts';
@@ -322,6 +323,10 @@ export function servingFailure(
   { dir, host, port }: { readonly dir: string; readonly host: string; readonly port: number },
 ): unknown {
   if (fault instanceof TypeError) return wrongUsage(fault.message);
+  if (isDiskFull(fault)) {
+    const says = `The disk of the data directory ${dir} is full (${(fault as NodeJS.ErrnoException).code}), and a start needs a little room there: free some.`;
+    return new Failure(says, EXIT.failed);
+  }
   const { code, syscall, path, hostname } = fault as NodeJS.ErrnoException & { readonly hostname?: string };
   if (code === 'EADDRINUSE') {
     return new Failure(

@@ -126,6 +126,30 @@ describe('a network file system', () => {
   });
 });
 
+describe('a lock on a full disk', () => {
+  it('is held without the name of its holder, and not with that of the one before', async () => {
+    const path = join(dir, 'LOCK');
+    fs.writeFileSync(path, 'a holder that was killed\n');
+    const full = vi.spyOn(fs, 'writeSync').mockImplementation(() => {
+      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+    });
+    const first = await nodeFiles.lock(path, 'first');
+    full.mockRestore();
+    expect(await nodeFiles.lock(path, 'second')).toEqual({ heldBy: '' });
+    expect(await nodeFiles.isLocked(path)).toBe(true);
+    if ('release' in first) await first.release();
+    expect(await nodeFiles.isLocked(path)).toBe(false);
+  });
+
+  it('is named in place of a longer name, without giving the space of that away first', async () => {
+    const path = join(dir, 'LOCK');
+    fs.writeFileSync(path, 'a holder with a long name that was killed\n');
+    const first = await nodeFiles.lock(path, 'first');
+    expect(fs.readFileSync(path, 'utf8')).toBe('first\n');
+    if ('release' in first) await first.release();
+  });
+});
+
 describe('a lock where flock(1) is missing', () => {
   it('is taken by flock(2), and names its holder to a second one', async () => {
     vi.stubEnv('PATH', dir);

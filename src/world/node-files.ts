@@ -83,8 +83,7 @@ export const nodeFiles: Files = {
         fs.closeSync(descriptor);
         return { heldBy };
       }
-      fs.ftruncateSync(descriptor);
-      fs.writeSync(descriptor, `${owner}\n`, 0);
+      writeOwner(descriptor, `${owner}\n`);
       return heldLock(descriptor, path);
     } catch (error) {
       fs.closeSync(descriptor);
@@ -101,9 +100,8 @@ export const nodeFiles: Files = {
       throw error;
     }
     try {
-      // A holder writes its name into the file. If it is empty, no check is needed.
-      if (fs.fstatSync(descriptor).size === 0) return false;
-      // The kernel answers only an attempt. Shared, so that two checks do not see each other.
+      // The kernel answers only an attempt: on a full disk a holder has no name in the file. Shared, so that two checks
+      // do not see each other.
       return !(await takeLock(descriptor, SHARED));
     } catch (error) {
       if (error instanceof NoLockError) return null;
@@ -207,6 +205,19 @@ function openDescriptor(path: PathLike, flags: number): Promise<number> {
   return new Promise((resolve, reject) => {
     fs.open(path, flags, 0o600, (error, descriptor) => (error ? reject(error) : resolve(descriptor)));
   });
+}
+
+/** A holder without a name holds the lock as well: on a full disk there may be no room for one. */
+function writeOwner(descriptor: number, text: string): void {
+  try {
+    // In place, because truncating first would give the space of the text away.
+    fs.writeSync(descriptor, text, 0);
+    fs.ftruncateSync(descriptor, Buffer.byteLength(text));
+  } catch (error) {
+    if (!hasCode(error, 'ENOSPC') && !hasCode(error, 'EDQUOT')) throw error;
+    // The name of a former holder would mislead.
+    fs.ftruncateSync(descriptor);
+  }
 }
 
 function heldLock(descriptor: number, path: string): HeldLock {
