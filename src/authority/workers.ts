@@ -3,7 +3,7 @@
  * state; it starts empty, decides nothing, and forgets workers that were silent for ten minutes. The number of leases of a
  * worker is not kept here: the state has it.
  */
-const SILENT_MS = 10 * 60_000;
+export const SILENT_MS = 10 * 60_000;
 const WORKERS_MAX = 100_000;
 const NO_QUEUES: readonly string[] = [];
 

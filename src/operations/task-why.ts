@@ -1,7 +1,7 @@
 /** `task.why`: why a task is not running, with numbers. */
 import { Type } from '@sinclair/typebox';
 import { readWhy } from '../authority/reads.ts';
-import type { Poller } from '../authority/workers.ts';
+import { type Poller, SILENT_MS } from '../authority/workers.ts';
 import { spanText } from '../core/span-text.ts';
 import { AHEAD_MAX, heldBy, WHY_CODES, type WhyCode } from '../core/why.ts';
 import { instant } from '../protocol/instant.ts';
@@ -64,24 +64,26 @@ export const whyTask = stateRead({
       polled_by: [{ worker_id: 'worker-1', last_polled_at: GRANTED_AT }],
     },
   },
-  async look({ task_id: taskId }, { source, workers }) {
+  async look({ task_id: taskId }, { source, workers, figures }) {
     const seen = await source.read((view) => {
       const why = readWhy(view, taskId);
       const nowMs = view.batchAtMs;
       if (why === null) return null;
       const pollers = workers?.pollersOf(why.queue, nowMs) ?? null;
       const held = pollers?.slice(0, POLLERS_MAX).map(({ workerId }) => heldBy(view.state, workerId, nowMs));
-      return { why, nowMs, pollers, held: held ?? [] };
+      // A standby sees no worker.
+      const knownMs = figures(view).role === 'leader' ? nowMs - view.state.epochStartedAtMs : null;
+      return { why, nowMs, knownMs, pollers, held: held ?? [] };
     });
     if (seen === null) return NOT_FOUND;
-    const { why, nowMs, pollers, held } = seen;
+    const { why, nowMs, knownMs, pollers, held } = seen;
     const isWaiting = why.dueAtMs !== null || WAITING_CODES.includes(why.code);
     return {
       ok: true,
       code: why.code,
       says: [
         why.says,
-        ...(why.code === 'WAITING_FOR_WORKER' ? numbersOf(why.ahead, pollers, held, nowMs) : []),
+        ...(why.code === 'WAITING_FOR_WORKER' ? numbersOf(why.ahead, pollers, held, nowMs, knownMs) : []),
       ].join(' '),
       queue: why.queue,
       ...(why.dueAtMs === null ? {} : { due_at: instant(why.dueAtMs) }),
@@ -104,6 +106,8 @@ function numbersOf(
   pollers: readonly Poller[] | null,
   held: readonly (string | null)[],
   nowMs: number,
+  /** How long this server has seen who asks; null when it does not. */
+  knownMs: number | null,
 ): string[] {
   const says: string[] = [];
   if (ahead === 1) says.push('1 task is ahead of it.');
@@ -111,8 +115,14 @@ function numbersOf(
   else if (ahead !== null && ahead > 0) says.push(`${ahead} tasks are ahead of it.`);
   if (pollers === null) return says;
   const [last] = pollers;
-  if (last === undefined) says.push('No worker has asked this queue in the last ten minutes.');
-  else {
+  if (last === undefined) {
+    if (knownMs === null) return says;
+    const since =
+      knownMs < SILENT_MS
+        ? `since this server opened the log ${spanText(knownMs)} ago`
+        : 'in the last ten minutes';
+    says.push(`No worker has asked this queue ${since}.`);
+  } else {
     const [holds = null, ...others] = held;
     const has = holds === null ? '' : `, and has ${holds}`;
     says.push(`${last.workerId} asked last, ${spanText(nowMs - last.polledMs)} ago${has}.`);

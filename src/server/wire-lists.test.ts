@@ -149,6 +149,16 @@ describe('GET /v1/leases/{name}/waiters', () => {
 });
 
 describe('GET /v1/tasks/{task_id}/why', () => {
+  it('says since when it knows that no worker has asked, after a start of the server', async () => {
+    await served.done('task.create', { task_id: 'lonely', payload: 1, queue: 'lonely' });
+    const says = async () => (await served.done('task.why', { task_id: 'lonely' })).says;
+    expect(await says()).toMatch(
+      /No worker has asked this queue since this server opened the log \d+\S* \w+ ago\.$/,
+    );
+    served.advance(10 * 60_000);
+    expect(await says()).toMatch(/No worker has asked this queue in the last ten minutes\.$/);
+  });
+
   it('says how many tasks are ahead, and which workers poll the queue', async () => {
     for (const id of ['a', 'b', 'c']) await create(id, { queue: 'mail' });
     await create('urgent', { queue: 'mail', priority: 5 });
