@@ -16,7 +16,12 @@ export interface Admission {
   readonly refusal: Refusal | null;
 }
 
-const ANONYMOUS: Caller = { name: 'anonymous', scopes: new Set(), granted: [], revocation: new Revocation() };
+export const ANONYMOUS: Caller = {
+  name: 'anonymous',
+  scopes: new Set(),
+  granted: [],
+  revocation: new Revocation(),
+};
 const ADMITTED: Admission = { caller: LOCAL_CALLER, refusal: null };
 
 export class AccessControl {
@@ -49,7 +54,7 @@ export class AccessControl {
     const caller = this.tokens.find(request.headers.authorization);
     if (caller === null) return refused({ refused: 'UNAUTHENTICATED' });
     const refusal = refuseScope(caller, scope);
-    return refusal === null ? { caller, refusal } : refused(refusal);
+    return { caller, refusal };
   }
 
   /** A live connection: its token may come in the first message, because browsers cannot send a header. */
@@ -67,11 +72,16 @@ export class AccessControl {
     return this.tokens?.find(`Bearer ${token}`) ?? null;
   }
 
+  /** The address behind trusted proxies; null when there is no proxy, or it does not say. */
+  forwardedFrom({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): string | null {
+    const peer = socket.remoteAddress ?? '';
+    const client = this.lan.clientOf(peer, chainOf(headers));
+    return client === peer ? null : client;
+  }
+
   private refuseForeign({ headers, socket, httpVersionMinor }: IncomingMessage): Refusal | null {
     if (!this.lan.isOpen) {
-      const forwardedFor = headers['x-forwarded-for'];
-      const chain = Array.isArray(forwardedFor) ? forwardedFor.join(',') : forwardedFor;
-      const outside = this.lan.refuses(socket.remoteAddress ?? '', chain);
+      const outside = this.lan.refuses(socket.remoteAddress ?? '', chainOf(headers));
       if (outside !== null) return { refused: 'FORBIDDEN', detail: outside };
     }
     if (headers.host === undefined && httpVersionMinor > 0) {
@@ -84,6 +94,10 @@ export class AccessControl {
       foreignRequest(headers.host, headers.origin, isProxied ? headers['x-forwarded-host'] : undefined);
     return foreign === null ? null : { refused: 'FORBIDDEN', detail: foreign };
   }
+}
+
+function chainOf({ 'x-forwarded-for': forwardedFor }: IncomingMessage['headers']): string | undefined {
+  return Array.isArray(forwardedFor) ? forwardedFor.join(',') : forwardedFor;
 }
 
 function refused(refusal: Refusal): Admission {

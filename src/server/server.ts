@@ -16,7 +16,7 @@ import { PAGES, type Page } from '../operations/pages.ts';
 import { isPast } from '../operations/past-fields.ts';
 import { type AnyOperation, isOperation, OPERATIONS } from '../operations/table.ts';
 import type { Clock, Timers } from '../seams/clock.ts';
-import { AccessControl } from './access-control.ts';
+import { AccessControl, ANONYMOUS } from './access-control.ts';
 import { Bodies } from './body-bytes.ts';
 import { type ConsoleFile, type ConsoleOptions, ConsolePages } from './console-files.ts';
 import { Exchange, type ExchangeContext } from './exchange.ts';
@@ -351,6 +351,16 @@ export class Server implements ExchangeContext {
     if (this.inFlight === 0) this.whenQuiet?.();
   }
 
+  /** Who was refused: the name of the token, and the address that a trusted proxy gave. */
+  private whoIs(raw: IncomingMessage): { readonly token?: string; readonly client?: string } {
+    const caller = callers.get(raw) ?? ANONYMOUS;
+    const client = this.accessControl.forwardedFrom(raw);
+    return {
+      ...(caller === ANONYMOUS ? {} : { token: caller.name }),
+      ...(client === null ? {} : { client }),
+    };
+  }
+
   /** Logs every request at level debug, and refused access at level warn. */
   private logRequest(
     operation: string,
@@ -369,7 +379,7 @@ export class Server implements ExchangeContext {
       status,
       peer: raw.socket.remoteAddress,
     };
-    if (DENIED.has(status)) logger.warn(fields, 'turned away');
+    if (DENIED.has(status)) logger.warn({ ...fields, ...this.whoIs(raw) }, 'turned away');
     else logger.debug({ ...fields, ms: Math.round(clock.monotonicMs() - fromMs) }, 'answered');
   }
 }

@@ -151,6 +151,32 @@ describe('with tokens', () => {
   });
 });
 
+describe('a line about a request that was turned away', () => {
+  it('names its token, and its client where a trusted proxy tells', async () => {
+    const served = await startServed({
+      tokens: [{ token: 'only-reads-0123456789', scopes: ['v1:read'], name: 'grafana' }],
+      trustedProxies: ['127.0.0.0/8'],
+    });
+    const fields = async (path: string, more: object): Promise<object> => {
+      await served.send('POST', path, { body: {}, ...more });
+      await served.send('GET', '/healthz');
+      return served.said.filter(({ level }) => level === 'warn').at(-1)!.fields;
+    };
+    const token = 'only-reads-0123456789';
+    const headers = { 'x-forwarded-for': '192.0.2.9' };
+    expect(await fields('/v1/queues/mail/pause', { token, headers })).toMatchObject({
+      status: 403,
+      token: 'grafana',
+      client: '192.0.2.9',
+      peer: '127.0.0.1',
+    });
+    const unknown = await fields('/v1/queues/mail/pause', { token: 'another-0123456789' });
+    expect(unknown).toMatchObject({ status: 401 });
+    expect(unknown).not.toHaveProperty('token');
+    expect(unknown).not.toHaveProperty('client');
+  });
+});
+
 describe('a queue that begins with system:', () => {
   const create = { payload: 1, queue: 'system:start' };
   const lease = { worker_id: 'w', queues: ['mail', 'system:start'] };
