@@ -137,10 +137,12 @@ async function run(shell: Shell, flags: ServeFlags): Promise<void> {
   const ended = new Promise<null>((resolve) => {
     onEndingSignals(shell, flags, { asked: () => resolve(null), signals: SERVER_ENDS_ON });
   });
-  const serving = await startServing(shell, flags, makeLogger(flags.logLevel));
+  const logger = makeLogger(flags.logLevel);
+  const serving = await startServing(shell, flags, logger);
   const { served, death, reload } = serving;
   reloadWith(reload);
   welcome(shell, flags, serving);
+  sayNewLog(serving, logger);
   const fault = await Promise.race([ended, death]);
   await served.stop();
   if (fault !== null) throw deathFailure(fault);
@@ -279,6 +281,11 @@ function begin(
     onTornTail: (tail) => world.logger.warn(tail, TORN_TAIL),
   });
   return serve(engine, { ...world, freeBytes: () => nodeDiskProbe.freeBytes(dir) }, options);
+}
+
+/** On a machine that had a log before, the place is not the one it was in. */
+export function sayNewLog({ served, place }: Serving, logger: Pick<Logger, 'info'>): void {
+  if (served.hasBegunLog) logger.info({ ...place }, 'a new log was begun');
 }
 
 /** What to do next; with `--json` one line for programs. */

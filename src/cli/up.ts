@@ -31,6 +31,7 @@ import {
   placeText,
   type ServeFlags,
   type Serving,
+  sayNewLog,
   startServing,
   withServeOptions,
 } from './serve.ts';
@@ -99,6 +100,7 @@ async function run(shell: Shell, flags: UpFlags): Promise<void> {
   );
   welcome(shell, flags, serving, profile);
   isWelcomed();
+  if (flags.json) sayNewLog(serving, logger);
   const end = await Promise.race([asked, serving.death, supervisor.gaveUp]);
   await supervisor.stop();
   await serving.served.stop();
@@ -208,7 +210,9 @@ function welcome(
   const bearer = hasTokens ? " -H 'authorization: Bearer TOKEN'" : '';
   const where = placeText(place);
   const does =
-    role === 'leader' ? `is up at ${url}, with its data in ${where}` : `stands by for ${where} at ${url}`;
+    role === 'leader'
+      ? `is up at ${url}, with its data in ${where}${served.hasBegunLog ? ' (a new log)' : ''}`
+      : `stands by for ${where} at ${url}`;
   const first =
     profile === undefined
       ? `run nightly-report${server} -- echo 'one at a time, however many machines try'`

@@ -11,6 +11,7 @@ import { leaderService } from './leader-service.ts';
 import {
   assertMayServe,
   compactionWarning,
+  isNew,
   listen,
   reportDamage,
   type Served,
@@ -43,6 +44,7 @@ export async function serveInTurn(
   const url = await listen(server, options);
   let role: Served['role'] = 'standby';
   let seqNow = (): number => 0;
+  let hasBegunLog = false;
   let isGoneTold = false;
   const leadingCalls: (() => void)[] = [];
   const { advertise = url } = options;
@@ -66,6 +68,7 @@ export async function serveInTurn(
 
     onLead(authority) {
       role = 'leader';
+      hasBegunLog = isNew(authority.log.position.lastSeq);
       seqNow = () => authority.log.position.lastSeq;
       server.offer(leaderService(coreOf(authority, warningOfSecret(world), options), server.parts));
       logger.info({ url, seq: seqNow(), epoch: authority.log.epoch }, 'leading');
@@ -104,6 +107,9 @@ export async function serveInTurn(
     access: server,
     get role() {
       return role;
+    },
+    get hasBegunLog() {
+      return hasBegunLog;
     },
     whenLeading() {
       if (role === 'leader') return Promise.resolve();

@@ -30,6 +30,8 @@ export interface Served {
   readonly role: 'leader' | 'standby';
   /** Resolves when it leads; at once if it already does. */
   whenLeading(): Promise<void>;
+  /** Whether it found no log and began one. */
+  readonly hasBegunLog: boolean;
   /** The newest durable position that it knows. */
   readonly seq: number;
   /** Finishes what is in flight, answers the rest with 503, and closes the log. */
@@ -69,7 +71,8 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
   try {
     const server = new Server(world, options, (parts) => leaderService(core, parts));
     const url = await listen(server, options);
-    logger.info({ url, seq: authority.log.position.lastSeq }, 'serving');
+    const { lastSeq } = authority.log.position;
+    logger.info({ url, seq: lastSeq }, 'serving');
     const diskWatch = watchDisk(authority.log, world);
     watchClock(authority, world);
     reportDamage(authority, logger);
@@ -78,6 +81,7 @@ export async function serve(engine: Engine, world: ServeWorld, options: ServeOpt
       access: server,
       role: 'leader',
       whenLeading: () => Promise.resolve(),
+      hasBegunLog: isNew(lastSeq),
       get seq() {
         return authority.log.position.lastSeq;
       },
@@ -134,6 +138,11 @@ export async function assertMayServe(
     await assertLogIsFree();
     throw fault;
   }
+}
+
+/** The start of its first writer is the first entry of a log. */
+export function isNew(seqAtStart: number): boolean {
+  return seqAtStart === 1;
 }
 
 /** Listens and returns its URL. */

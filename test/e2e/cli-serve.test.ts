@@ -43,6 +43,22 @@ describe('a second server on the same data directory', () => {
   });
 });
 
+describe('a server that finds no log', () => {
+  it('says that it began one, and the next one on it does not', async () => {
+    const data = join(bench.dir, 'new');
+    for (const times of [1, 0]) {
+      const server = bench.start(['serve', '--data', data, '--listen', '127.0.0.1:0', '--json']);
+      await server.says(/"pid"/);
+      server.kill('SIGTERM');
+      const { status, stderr } = await server.ended;
+      expect(status).toBe(0);
+      const said = stderr.split('\n').filter((line) => line.includes('a new log was begun'));
+      expect(said).toHaveLength(times);
+      for (const line of said) expect(JSON.parse(line)).toMatchObject({ level: 30, data });
+    }
+  });
+});
+
 describe('a server that cannot listen', () => {
   it('on a port that is taken leaves with 1, says so, and makes no data directory', async () => {
     const run = await serve('never', '--listen', taken);

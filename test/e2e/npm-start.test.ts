@@ -45,7 +45,7 @@ async function says(pattern: RegExp): Promise<RegExpExecArray> {
 describe('npm start', () => {
   it('prints the URL, the data directory and three commands to try, and one Ctrl-C ends all of it in order', async () => {
     const [, url = ''] = await says(/ at (http:\/\/127\.0\.0\.1:\d+)/);
-    expect(output).toContain(join(dir, 'data'));
+    expect(output).toContain(`${join(dir, 'data')} (a new log). Ctrl-C`);
     expect(output.match(/^ {4}(npx leasehold|curl) .+$/gm)).toHaveLength(3);
     await says(/taking intents .+\n/);
     // All that it says while nothing happens; what npm itself says about its configuration is not ours.
