@@ -100,6 +100,24 @@ describe('leasehold backup', () => {
     ]);
   });
 
+  it('asks one server after the other for the leader, and fails with what a standby says if there is none', async () => {
+    const copy = answer;
+    let isLeading = true;
+    answer = async (request, response) => {
+      if (isLeading && request.url === '/leader/v1/backup') return copy(request, response);
+      response.writeHead(503, { 'content-type': 'application/problem+json' });
+      response.end(JSON.stringify({ code: 'NOT_LEADER', detail: `${url}/leader leads.` }));
+    };
+    const servers = ['http://127.0.0.1:1', url, `${url}/leader`].join(',');
+    const { run } = await backup([DIR, '--server', servers]);
+    expect(await run).toBe(null);
+    expect(seen.map((request) => request.url)).toEqual(['/v1/backup', '/leader/v1/backup']);
+    isLeading = false;
+    const none = await backup([DIR, '--server', servers]);
+    expect(await none.run).toMatchObject({ message: `NOT_LEADER: ${url}/leader leads.` });
+    expect(none.disk.paths()).toEqual([]);
+  });
+
   it('prints one JSON object when asked to, and takes the server from the environment', async () => {
     const { said, run, disk } = await backup([DIR, '--json'], {
       env: { LEASEHOLD_URL: url, LEASEHOLD_TOKEN: 'from-the-environment' },

@@ -123,17 +123,37 @@ async function retried<T>(
   }
 }
 
-/** The bytes of the archive. Faults of the connection become sentences, before the first byte and after it. */
+/** The archive of the leader, where several servers are named. */
 async function archiveFrom(
   download: Download,
   { url, token }: Server,
   signal: AbortSignal,
 ): Promise<AsyncIterable<Uint8Array>> {
+  let away: unknown = null;
+  let standby: unknown = null;
+  for (const each of urlsIn(url)) {
+    try {
+      return await archiveOf(download, each, token, signal);
+    } catch (fault) {
+      const { code } = Object(fault) as { readonly code?: unknown };
+      if (code === 'NOT_LEADER') standby ??= fault;
+      else if (code === 'UNREACHABLE') away ??= fault;
+      else throw fault;
+    }
+  }
+  throw standby ?? away;
+}
+
+/** The bytes of the archive. Faults of the connection become sentences, before the first byte and after it. */
+async function archiveOf(
+  download: Download,
+  url: string,
+  token: string | null,
+  signal: AbortSignal,
+): Promise<AsyncIterable<Uint8Array>> {
   const { path, type } = PAGES.backup;
   const headers = { accept: type, ...(token === null ? {} : { authorization: `Bearer ${token}` }) };
-  // Only a log in files can be copied like this, and it has one server.
-  const [first = url] = urlsIn(url);
-  const answer = await download(first.replace(/\/+$/, '') + path, headers, signal).catch((cause: unknown) => {
+  const answer = await download(url.replace(/\/+$/, '') + path, headers, signal).catch((cause: unknown) => {
     signal.throwIfAborted();
     throw new LeaseholdError('UNREACHABLE', `No server answers at ${url}.`, { retryable: true, cause });
   });

@@ -25,7 +25,8 @@ export async function* backupStream(
   const snapshot = await log.snapshot();
   if (snapshot === null)
     throw new NoBackupError(
-      'The log of this server is not stored in files, so this server cannot make a backup of it.',
+      'The log of this server is not stored in files, so it cannot be copied like this. A log in a Postgres is backed up ' +
+        'with its database, for example by pg_dump of its schema: docs/guides/postgres-log.md, "Backup and restore".',
     );
   try {
     const atMs = clock.wallMs();

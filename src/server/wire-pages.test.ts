@@ -95,7 +95,7 @@ describe('the backup', () => {
     const answer = await served.send('GET', '/v1/backup');
     expect(expectProblem(answer, '/v1/backup')).toMatchObject({
       code: 'ROUTE_NOT_FOUND',
-      detail: 'The log of this server is not stored in files, so this server cannot make a backup of it.',
+      detail: expect.stringContaining('A log in a Postgres is backed up with its database'),
     });
     // No client must come back for what will never be there.
     expect(answer.headers['retry-after']).toBeUndefined();
