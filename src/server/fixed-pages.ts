@@ -16,9 +16,9 @@ const PAGE_HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-export function fixedPages(version: string, console: ConsolePages): Record<FixedPage, Handle> {
+export function fixedPages(version: string, console: ConsolePages, basePath = ''): Record<FixedPage, Handle> {
   // As bytes, because it is long: a string would be encoded again for every request, and any client may request it.
-  const openapi = Buffer.from(JSON.stringify(openApiDocument(version)));
+  const openapi = Buffer.from(JSON.stringify(openApiDocument(version, basePath)));
   return {
     health: (exchange) => exchange.json(200, '{"status":"alive"}'),
 

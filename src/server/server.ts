@@ -142,7 +142,7 @@ export class Server implements ExchangeContext {
       });
     });
     const { version, consoleFiles = [], console, basePath = '' } = options;
-    this.fixed = fixedPages(version, new ConsolePages(consoleFiles, console));
+    this.fixed = fixedPages(version, new ConsolePages(consoleFiles, console), basePath);
     if (basePath !== '') this.redirectToFolder(basePath);
     this.service = begin(this.parts);
     this.handlers = { ...this.service.handlers, ...this.fixed };

@@ -87,6 +87,15 @@ describe('a server under a path prefix', () => {
       expect([path, (await served.send('GET', path)).status]).toEqual([path, 200]);
   });
 
+  it('names it in the description of its API', async () => {
+    const { text } = await (await start()).send('GET', '/leasehold/openapi.json');
+    expect(JSON.parse(text).servers[0]).toMatchObject({ url: '/leasehold' });
+    const plain = await startServed({ consoleFiles: FILES });
+    expect(JSON.parse((await plain.send('GET', '/openapi.json')).text).servers[0]).toMatchObject({
+      url: '/',
+    });
+  });
+
   it('leads to its folder, where relative URLs begin', async () => {
     const { status, headers } = await (await start()).send('GET', '/leasehold');
     expect([status, headers.location]).toEqual([308, '/leasehold/']);

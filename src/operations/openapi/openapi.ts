@@ -47,7 +47,8 @@ const TAGS: Readonly<Record<string, string>> = {
   page: 'Streams, files and pages.',
 };
 
-export function openApiDocument(version: string): object {
+/** `basePath`: the prefix under which a proxy exposes the server; the server itself answers with it and without it. */
+export function openApiDocument(version: string, basePath = ''): object {
   return withInt64({
     openapi: '3.1.0',
     info: {
@@ -57,7 +58,7 @@ export function openApiDocument(version: string): object {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [
-      { url: '/', description: 'The server this description comes from.' },
+      { url: basePath || '/', description: 'The server this description comes from.' },
       { url: 'http://127.0.0.1:7420', description: 'Where a server listens by default.' },
     ],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
