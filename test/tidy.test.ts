@@ -53,9 +53,12 @@ const MAY_IMPORT: Record<string, Permission> = {
       'src/protocol/json.ts',
       'src/protocol/limits.ts',
       'src/protocol/leasehold-error.ts',
+      'src/protocol/problem.ts',
       'src/client/durations.ts',
       'src/client/task-request.ts',
       'src/client/unknown-options.ts',
+      // What the server would refuse is refused while the caller can roll back.
+      'src/operations/task-create-check.ts',
     ],
     types: ['client'],
     node: true,

@@ -8,8 +8,7 @@ import { checkedTask, delayFields, type EnqueueOptions } from '../client/task-re
 import { refuseUnknown } from '../client/unknown-options.ts';
 import type { Json } from '../protocol/json.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
-import { LIMITS } from '../protocol/limits.ts';
-import { isIdText } from '../protocol/texts.ts';
+import { problem } from '../protocol/problem.ts';
 import type { Queryable } from './database.ts';
 
 export interface EnqueueInOptions extends Omit<EnqueueOptions, 'signal'> {
@@ -50,16 +49,14 @@ export async function enqueueIn<Input>(
     throw new TypeError('enqueueIn takes a transaction with query(text, values).');
   refuseUnknown('signal' in options ? { signal: 1 } : {}, [], 'enqueueIn');
   const { request } = await checkedTask(definition as AnyTask, input, options);
-  const { task_id, queue = definition.name, payload, ...rest } = request;
-  const settings = { ...rest, ...delayFields(options, wallMs()) };
-  const taskId = task_id ?? newId();
-  // Checked here rather than by the server, because here the caller can still roll back.
-  if (!isIdText(taskId)) throw new LeaseholdError('INVALID_ARGUMENT', `${taskId} is not the id of a task.`);
+  const taskId = request.task_id ?? newId();
+  const whole = { ...request, task_id: taskId, ...delayFields(options, wallMs()) };
+  // Checked here too, because here the caller can still roll back. Loaded late: few users of leases have an outbox.
+  const { refuseCreateRequest } = await import('../operations/task-create-check.ts');
+  const refusal = refuseCreateRequest(whole);
+  if (refusal !== null) throw LeaseholdError.of(problem(refusal));
+  const { task_id: _, queue = definition.name, payload, ...settings } = whole;
   const text = (payload as Json).text();
-  if (Buffer.byteLength(text) > LIMITS.opaqueBytes) {
-    const says = `The input of task ${definition.name} has more than ${LIMITS.opaqueBytes} bytes.`;
-    throw new LeaseholdError('PAYLOAD_TOO_LARGE', says);
-  }
   const values = [taskId, queue, text, JSON.stringify(settings), notify];
   for (let left = TRIES_MAX; left > 0; left--) {
     if ((await tx.query(ENTER, values)).rows.length > 0) return { taskId };

@@ -12,6 +12,7 @@ import type { Queryable } from '../../src/postgres/database.ts';
 import { inTransaction } from '../../src/postgres/database.ts';
 import {
   dropParked,
+  type EnqueueInOptions,
   enqueueIn,
   LeaseholdError,
   migrateOutbox,
@@ -126,10 +127,30 @@ describe('enqueueIn', () => {
     expect(await enqueueIn(db.pool, email, { to: 'anna' }, again)).toEqual({ taskId: 'mine' });
     const other = enqueueIn(db.pool, email, { to: 'boris' }, again);
     await expect(other).rejects.toSatisfy((fault) => LeaseholdError.is(fault, 'TASK_ID_CONFLICT'));
-    const large = enqueueIn(db.pool, email, { to: 'x'.repeat(300_000) });
+    const large = enqueueIn(db.pool, email, { to: 'x'.repeat(300_000) }, { key: 'k' });
     await expect(large).rejects.toSatisfy((fault) => LeaseholdError.is(fault, 'PAYLOAD_TOO_LARGE'));
     const slash = enqueueIn(db.pool, email, { to: 'anna' }, { taskId: 'a/b' });
     await expect(slash).rejects.toSatisfy((fault) => LeaseholdError.is(fault, 'INVALID_ARGUMENT'));
+  });
+
+  it('refuses what the server would refuse, while the caller can roll back', async () => {
+    const nested = JSON.parse(`${'['.repeat(1_001)}${']'.repeat(1_001)}`);
+    const refused: readonly [input: { to: string }, options: EnqueueInOptions, says: string][] = [
+      [{ to: '' }, {}, 'The field key must be'],
+      [{ to: 'e\u0301' }, {}, 'The field key must be'],
+      [{ to: 'anna' }, { dedupKey: 'x'.repeat(257) }, 'The field dedup_key must be'],
+      [{ to: 'anna' }, { priority: 128 }, 'The field priority is wrong'],
+      [{ to: 'anna' }, { maxAttempts: 0 }, 'The field max_attempts is wrong'],
+      [{ to: 'anna' }, { retry: { maxFailures: 0 } }, 'The field retry.max_failures is wrong'],
+      [{ to: 'anna' }, { delay: '367d' }, 'The field delay_ms is wrong'],
+      [{ to: 'anna' }, { trace: { traceparent: 'x' } }, 'The field trace.traceparent must be'],
+      [{ to: 'anna', nested } as { to: string }, {}, 'The payload is nested'],
+    ];
+    for (const [input, options, says] of refused) {
+      const fault = await enqueueIn(db.pool, email, input, options).catch((error) => error);
+      expect(fault).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining(says) });
+    }
+    expect(await isEmpty()).toBe(true);
   });
 
   it('works inside a transaction of Drizzle', async () => {
