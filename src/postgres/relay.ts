@@ -60,7 +60,8 @@ export interface RelayWorld {
 const OPTIONS = ['name', 'batch', 'poll', 'signal', 'onActive', 'onParked', 'onRetry', 'onFault'];
 const BATCH_MAX = 5_000;
 const LEASE_TTL = '15s';
-const LEASE_WAIT = '1m';
+/** Short: until it is over, a server that cannot be reached is not reported. */
+const LEASE_WAIT = '10s';
 const RETRY_MIN_MS = 100;
 const RETRY_MAX_MS = 5_000;
 const LEASE_NAME = `SELECT 'outbox:' || current_database() || '.' || current_schema() AS name`;
