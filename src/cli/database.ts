@@ -18,7 +18,7 @@ export interface PostgresOptions {
 type Connection = import('pg').Client;
 
 /** Every statement here is short. One that waits this long for a lock fails, so that the operator can look at the lock. */
-const SILENCE_SECONDS = 30;
+export const SILENCE_SECONDS = 30;
 
 export const URL_EXAMPLE = 'postgres://me@127.0.0.1:5432/mine';
 

@@ -3,6 +3,7 @@
  * what is in it and settles rows that the relay has parked.
  */
 import type { Command } from 'commander';
+import { atMost } from '../keeper/at-most.ts';
 import {
   dropParked,
   type OutboxReport,
@@ -20,6 +21,7 @@ import {
   databaseCommand,
   OUTBOX_MISSING,
   type PostgresOptions,
+  SILENCE_SECONDS,
   statementFailure,
   URL_EXAMPLE,
   urlHelp,
@@ -30,6 +32,9 @@ import { Failure } from './failure.ts';
 import { duration, tableLines, visible } from './format.ts';
 import { sayJsonLine, show } from './output.ts';
 import type { Shell } from './shell.ts';
+
+/** How long a relay that is done waits for its connections to close. A silent database closes none. */
+const CLOSE_MS = 1_000;
 
 interface RelayOptions extends PostgresOptions, ServerOptions {
   readonly name?: string;
@@ -72,7 +77,15 @@ async function relayUntilStopped(shell: Shell, options: RelayOptions): Promise<v
     throw connectionFailure(url, fault) ?? fault;
   });
   // One connection listens, one works, one is a spare.
-  const pool = new Pool({ connectionString: url, application_name: 'leasehold relay', max: 3 });
+  const pool = new Pool({
+    connectionString: url,
+    application_name: 'leasehold relay',
+    max: 3,
+    // A silent connection would not come back to the pool.
+    query_timeout: SILENCE_SECONDS * 1_000,
+    connectionTimeoutMillis: SILENCE_SECONDS * 1_000,
+    keepAlive: true,
+  });
   // A cut connection fails the running statement, which is retried.
   pool.on('error', () => undefined);
   const { name, batch, poll, json } = options;
@@ -114,7 +127,8 @@ async function relayUntilStopped(shell: Shell, options: RelayOptions): Promise<v
       ]);
     });
   } finally {
-    await pool.end();
+    await atMost(shell.timers, CLOSE_MS, pool.end());
+    shell.endWhenDone();
   }
 }
 

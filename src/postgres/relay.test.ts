@@ -1,4 +1,4 @@
-// What a relay reports while it cannot get its lease; test/postgres has what it does with one.
+// A relay without its lease or its database; test/postgres has what it does with both.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openStage, type Stage } from '../../test/support/lease-stage.ts';
 import { ManualWorld } from '../../test/support/manual-world.ts';
@@ -13,10 +13,10 @@ beforeEach(async () => {
   stage = await openStage(world);
 });
 
-/** Without a lease it asks the database for nothing but the name of the lease. */
+/** It names the lease, and answers nothing else. */
 const database: ConnectionPool = {
   query: async () => ({ rows: [{ name: 'outbox:mine.public' }] }),
-  connect: () => Promise.reject(new Error('No connection was expected.')),
+  connect: () => new Promise(() => undefined),
 };
 
 function start({ lh }: Pick<ReturnType<Stage['client']>, 'lh'>, options: RelayOptions): RunningRelay {
@@ -45,5 +45,22 @@ describe('a relay without its lease', () => {
     expect(faults).toEqual([]);
     await world.finish(relaying.drain());
     await world.finish(other.release());
+  });
+});
+
+describe('a relay whose database has fallen silent', () => {
+  it('gives its lease back and says why, so that another relay can take over', async () => {
+    const faults: unknown[] = [];
+    const relaying = start(stage.client(), { onRetry: (fault) => faults.push(fault) });
+    await world.settle();
+    expect(relaying.isActive).toBe(true);
+    await world.advance(119_999);
+    expect(faults).toEqual([]);
+    await world.advance(1);
+    expect(faults).toMatchObject([{ message: 'The database or the server has not answered for 120 s.' }]);
+    const other = await world.finish(stage.client().lh.tryAcquire('outbox:mine.public'));
+    expect(other).not.toBeNull();
+    await world.finish(relaying.drain());
+    await world.finish(other!.release());
   });
 });

@@ -9,12 +9,12 @@ import { type Duration, durationMs } from '../client/durations.ts';
 import type { Lease } from '../client/held.ts';
 import { refuseUnknown } from '../client/unknown-options.ts';
 import { LeaseholdError } from '../protocol/leasehold-error.ts';
-import type { Timers } from '../seams/clock.ts';
+import type { Timer, Timers } from '../seams/clock.ts';
 import type { ConnectionPool, PooledConnection } from './database.ts';
 import { isTransient } from './error.ts';
 import { OUTBOX_CHANNEL } from './outbox.ts';
 import type { ParkedRow } from './outbox-rows.ts';
-import { type RelayHandle, relayPass } from './relay-pass.ts';
+import { type PassResult, type PassTerms, type RelayHandle, relayPass } from './relay-pass.ts';
 
 export interface RelayOptions {
   /** The name of the relay's lease; by default `outbox:` followed by the names of database and schema. */
@@ -62,8 +62,11 @@ const BATCH_MAX = 5_000;
 const LEASE_TTL = '15s';
 /** Short: until it is over, a server that cannot be reached is not reported. */
 const LEASE_WAIT = '10s';
+/** Far more than a pass takes. A relay whose database is silent must not keep the lease from another relay. */
+const PASS_MS_MAX = 120_000;
 const RETRY_MIN_MS = 100;
 const RETRY_MAX_MS = 5_000;
+const SILENT = `The database or the server has not answered for ${PASS_MS_MAX / 1_000} s.`;
 const LEASE_NAME = `SELECT 'outbox:' || current_database() || '.' || current_schema() AS name`;
 
 export class RunningRelay implements Relay {
@@ -123,7 +126,7 @@ export class RunningRelay implements Relay {
     const { signal } = this.stopping;
     while (!signal.aborted) {
       try {
-        const name = this.options.name ?? (await this.ownName());
+        const name = this.options.name ?? (await this.inTime(this.ownName()));
         const lease = await this.lh.acquire(name, { ttl: LEASE_TTL, wait: LEASE_WAIT, signal });
         try {
           this.isActive = true;
@@ -157,12 +160,29 @@ export class RunningRelay implements Relay {
     const terms = { pool, lh, batch, assertHeld, onParked: (row: ParkedRow) => this.parked(row) };
     while (!this.stopping.signal.aborted) {
       assertHeld();
-      // Subscribed before the rows are read, so that later commits wake the relay.
-      await this.listen();
-      const { read, relayed } = await relayPass(terms);
+      const { read, relayed } = await this.inTime(this.pass(terms));
       this.counts.relayed += relayed;
       this.retryMs = RETRY_MIN_MS;
       if (read === 0) await this.sleep(this.pollMs);
+    }
+  }
+
+  private async pass(terms: PassTerms): Promise<PassResult> {
+    // Subscribed before the rows are read, so that later commits wake the relay.
+    await this.listen();
+    return relayPass(terms);
+  }
+
+  /** A pass that is abandoned may still end: without the lease it sends nothing. */
+  private async inTime<T>(work: Promise<T>): Promise<T> {
+    let limit: Timer | undefined;
+    const over = new Promise<never>((_, reject) => {
+      limit = this.world.timers.after(PASS_MS_MAX, () => reject(new Error(SILENT)));
+    });
+    try {
+      return await Promise.race([work, over]);
+    } finally {
+      limit?.cancel();
     }
   }
 
@@ -181,7 +201,9 @@ export class RunningRelay implements Relay {
     connection.on('notification', this.onNotification);
     try {
       await connection.query(`LISTEN ${OUTBOX_CHANNEL}`);
-      this.listening = connection;
+      // The pass may have been abandoned meanwhile.
+      if (!this.isActive || this.listening !== null) connection.release(true);
+      else this.listening = connection;
     } catch (fault) {
       connection.release(true);
       throw fault;
