@@ -16,7 +16,6 @@ export interface ProbeReport {
   readonly tests: readonly ProbeTest[];
 }
 
-const LEASE = 'leasehold:probe';
 const A = 'holder A';
 const B = 'holder B';
 const OTHER_TOKEN = '00000000-0000-4000-8000-000000000000';
@@ -40,12 +39,14 @@ async function ask(connection: Queryable): Promise<readonly ProbeTest[]> {
     const { rows } = await connection.query(`SELECT ${text} AS value`, values);
     return (rows[0] as { readonly value: unknown }).value;
   };
+  // Each probe has a name of its own: it would find the lease of a concurrent one held.
+  const name = await value("'leasehold:probe:' || gen_random_uuid()", []);
   const acquire = (holder: string, ttlSeconds = TTL_SECONDS): Promise<unknown> =>
-    value('(fn_dot_iu_runtime_lease_acquire($1, $2, $3)).token::text', [LEASE, holder, ttlSeconds]);
+    value('(fn_dot_iu_runtime_lease_acquire($1, $2, $3)).token::text', [name, holder, ttlSeconds]);
   const release = (holder: string, token: unknown): Promise<unknown> =>
-    value('fn_dot_iu_runtime_lease_release($1, $2, $3)', [LEASE, holder, token]);
+    value('fn_dot_iu_runtime_lease_release($1, $2, $3)', [name, holder, token]);
   const leases = (): Promise<unknown> =>
-    value('(SELECT count(*)::int FROM dot_iu_runtime_lease WHERE lease_name = $1)', [LEASE]);
+    value('(SELECT count(*)::int FROM dot_iu_runtime_lease WHERE lease_name = $1)', [name]);
 
   const tests: ProbeTest[] = [];
   const check = (says: string, passed: boolean): void => {

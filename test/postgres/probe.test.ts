@@ -40,6 +40,22 @@ describe('probe', () => {
     await rollback(db.pool);
   });
 
+  it('passes beside another probe whose transaction is still open', async () => {
+    await migrate(db.pool);
+    const client = await db.pool.connect();
+    const beside: string[] = [];
+    const { passed } = await probe({
+      async query(text, values) {
+        if (text === 'ROLLBACK') beside.push((await leasehold('probe', '--url', db.url)).out);
+        return client.query(text, values);
+      },
+    });
+    client.release();
+    expect(passed).toBe(7);
+    expect(beside).toEqual([expect.stringMatching(/^7\/7$/m)]);
+    await rollback(db.pool);
+  });
+
   it('fails T2 when two can hold the lease', async () => {
     await migrate(db.pool);
     await db.pool.query(`
