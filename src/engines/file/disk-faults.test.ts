@@ -262,6 +262,22 @@ describe('a full disk', () => {
     await log.close();
   });
 
+  it('leaves no empty segment behind, which would be reported as a cut file at the next start', async () => {
+    const disk = new TestDisk();
+    disk.capacityBytes = 20 * 1024;
+    const { log } = await openHeard(engineOn(disk));
+    while (isRoomy(log)) {
+      await appendBatch(log, 1, task);
+      await settle();
+    }
+    await log.mark();
+    await log.close();
+    const torn: object[] = [];
+    const next = await openHeard(engineOn(disk, { onTornTail: (tail: object) => torn.push(tail) }));
+    expect(torn).toEqual([]);
+    await next.log.close();
+  });
+
   it('lets a log without any reserve start once more, and then takes nothing', async () => {
     const disk = new TestDisk();
     disk.capacityBytes = 20 * 1024;

@@ -350,6 +350,9 @@ export class FileLog implements Log {
     await this.#dropping?.catch(() => {});
     const parts = [...(this.#checkpoint?.parts ?? []), ...(this.#replaced?.checkpoint.parts ?? [])];
     for (const file of [...this.#segments, ...this.#spare, ...parts]) await file.drop();
+    // A full disk leaves an empty segment, and at the next start that would look like a file that was cut.
+    const empty = this.#spare.filter(({ allocated }) => allocated === 0);
+    for (const { path } of empty) await this.#options.files.remove(path).catch(() => {});
     await this.#history.close();
     await this.#lock.release();
   }
