@@ -78,7 +78,7 @@ describe('task cancel, requeue, kill, change and purge by filter', () => {
     expect(await test.run(...cancel)).toEqual({
       code: 0,
       out: '0 tasks were cancelled, 0 refused.\n',
-      err: 'leasehold: No task in state LEASED matches, but 2 in state WAITING.\n',
+      err: 'leasehold: No task in state LEASED matches, but there are 2 in state WAITING.\n',
     });
     const none = ['task', 'requeue', ...MAIL, '--state', 'FAILED', '--key', 'k'];
     expect(await test.run(...none)).toMatchObject({ code: 0, err: '' });
@@ -156,7 +156,7 @@ describe('task requeue without --state', () => {
     });
     expect(await originsOf()).toEqual(['bad1', 'bad2', 'killed']);
     expect((await test.run(...requeue)).err).toBe(
-      'leasehold: No task in state FAILED or DEAD matches, but 2 in state COMPLETED.\n',
+      'leasehold: No task in state FAILED or DEAD is left to requeue, but there are 2 in state COMPLETED.\n',
     );
   });
 

@@ -280,8 +280,10 @@ class BulkRun {
       if (length > 0)
         found.push(`${length}${dry.next_cursor === undefined ? '' : ' or more'} in state ${state}`);
     }
-    if (found.length > 0)
-      this.say(`No task in state ${inWords(states, 'or')} matches, but ${found.join(', ')}.`);
+    if (found.length === 0) return;
+    // Tasks that were requeued before do not match, though a list still shows them.
+    const none = this.action === 'requeue' ? 'is left to requeue' : 'matches';
+    this.say(`No task in state ${inWords(states, 'or')} ${none}, but there are ${found.join(', ')}.`);
   }
 
   private async confirm({ totals: { matched, changed, refused }, matchedIn }: Calls): Promise<void> {
