@@ -201,10 +201,10 @@ export const MUTANTS: readonly Mutant[] = [
     { seed: 1, by: 'durable' },
     [
       DECIDE_NAMES,
-      'if (inTheWay !== 0) return { entries: [], answer: held(state, inTheWay, nowMs) };',
+      'if (inTheWay !== 0) return { entries: [], answer: held(state, inTheWay, nowMs, command) };',
       `if (inTheWay !== 0) {
     const free = command.names.filter((name) => names.find(name) === 0 || !names.isLive(names.find(name)));
-    if (free.length === 0) return { entries: [], answer: held(state, inTheWay, nowMs) };
+    if (free.length === 0) return { entries: [], answer: held(state, inTheWay, nowMs, command) };
     return grant(state, { ...command, names: free }, nowMs);
   }`,
     ],

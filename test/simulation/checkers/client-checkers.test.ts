@@ -189,14 +189,9 @@ describe('workers that wait', () => {
     return story.later(3_000).answer(id, { leases: [] });
   };
 
-  it('get nothing only while there is nothing for them, also behind an entry that no stream showed', () => {
+  it('get nothing only while there is nothing for them', () => {
     expect(complaints(limitedLines, waiting(true))).toEqual([]);
     expect(complaints(limitedLines, waiting(false))).toEqual([expect.stringContaining('gets nothing')]);
-  });
-
-  it('are judged beyond an entry that is read only at the end', () => {
-    const story = waiting(true);
-    expect(complaints(limitedLines, story.entry('EpochStarted', { epoch: 2 }, 2, 'log'))).toEqual([]);
   });
 });
 

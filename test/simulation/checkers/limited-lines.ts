@@ -22,15 +22,10 @@ export const limitedLines = checker(
       })
       .sort((a, b) => a.answeredAt - b.answeredAt);
     const facts = eras.at(-1)?.facts ?? [];
-    // An entry that no stream showed, as the first of an epoch, was in the log before the next one that was shown.
-    const seenAt = facts.map(({ event }) => placeOf(event));
-    for (let index = seenAt.length - 2; index >= 0; index--) {
-      seenAt[index] = Math.min(seenAt[index]!, seenAt[index + 1]!);
-    }
     const model = new LimitsModel();
     let read = 0;
     for (const { call, answer, answeredAt } of empty) {
-      while (read < facts.length && seenAt[read]! < answeredAt) {
+      while (read < facts.length && placeOf(facts[read]!.event) < answeredAt) {
         const { seq, atMs, entry } = facts[read]!;
         model.observe(seq, atMs, entry);
         read += 1;
