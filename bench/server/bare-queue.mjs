@@ -54,6 +54,10 @@ export async function bareQueue() {
       lease: ({ worker_id }) => call({ op: 'lease', worker_id }),
       complete: ({ task_id, lease_id }) => call({ op: 'complete', task_id, lease_id }),
     },
+    /** The operations of a lifecycle, under leasehold's names. */
+    call(operation, request) {
+      return this.task[operation.slice('task.'.length)](request);
+    },
     async close() {
       await pool.close();
       await server.stop();
